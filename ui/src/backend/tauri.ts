@@ -1,0 +1,52 @@
+import { invoke } from "@tauri-apps/api/core";
+import { listen } from "@tauri-apps/api/event";
+
+import { en } from "../strings/en";
+import { backendError, type Backend } from "./backend";
+import type { ConsoleState, InboxChanged, InboxPage, Settings } from "./types";
+
+async function call<Answer>(command: string, parameters?: Record<string, unknown>): Promise<Answer> {
+  try {
+    return await invoke<Answer>(command, parameters);
+  } catch (reason) {
+    // The core rejects with a plain tagged value, not with an Error.
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    throw backendError(reason, en.errors.coreSilent);
+  }
+}
+
+function subscribe<Payload>(event: string, listener: (payload: Payload) => void): () => void {
+  let ended = false;
+  let end: (() => void) | null = null;
+  const started = listen<Payload>(event, ({ payload }) => {
+    if (!ended) listener(payload);
+  });
+  started.then(
+    (unlisten) => {
+      // The screen may be gone before the core confirmed the subscription.
+      if (ended) unlisten();
+      else end = unlisten;
+    },
+    (reason: unknown) => {
+      // The lists are asked for again on a timer, so a lost subscription delays news and loses none.
+      console.error(`no subscription to ${event}`, reason);
+    },
+  );
+  return () => {
+    ended = true;
+    end?.();
+  };
+}
+
+/** The one place where the page meets Tauri. */
+export const tauri: Backend = {
+  consoleState: () => call<ConsoleState>("console_state"),
+  inbox: (query) => call<InboxPage>("inbox", { query }),
+  openReview: (request) => call<void>("open_review", { request }),
+  openEnrolment: () => call<void>("open_enrolment"),
+  openKeys: () => call<void>("open_keys"),
+  settings: () => call<Settings>("settings"),
+  saveSettings: (settings) => call<void>("save_settings", { settings }),
+  onInboxChanged: (listener) => subscribe<InboxChanged>("inbox_changed", listener),
+  onConsoleStateChanged: (listener) => subscribe<unknown>("console_state_changed", () => { listener(); }),
+};
