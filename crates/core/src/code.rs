@@ -1,0 +1,182 @@
+//! The stable codes of everything that is refused, and the refusal that carries one.
+//!
+//! A code is named after the broken rule; there is one for each distinct reaction of a caller. Codes are never
+//! renamed. This module knows no status numbers: those belong to the faces that speak HTTP.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Writes the enum, its spelling and its list from one table.
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+) => {
+        /// The stable name of a broken rule, spelled in snake case wherever it leaves the process.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Code] = &[$(Code::$variant),+];
+
+            /// The code as it is written in answers, records and logs.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $text,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    // Documents.
+    /// The bytes are not one JSON document.
+    JsonSyntax = "json_syntax",
+    /// An object names a member twice.
+    JsonDuplicateKey = "json_duplicate_key",
+    /// A string escapes half of a surrogate pair.
+    JsonLoneSurrogate = "json_lone_surrogate",
+    /// A string is not UTF-8.
+    JsonInvalidUtf8 = "json_invalid_utf8",
+    /// Containers lie deeper inside each other than the limit.
+    JsonTooDeep = "json_too_deep",
+    /// The document has more bytes than the limit.
+    JsonTooLarge = "json_too_large",
+    /// The document has more values than the limit.
+    JsonTooManyNodes = "json_too_many_nodes",
+    /// A number would change its decimal value in canonical form.
+    JsonNumberInexact = "json_number_inexact",
+    /// A number is beyond what canonical form can write.
+    JsonNumberOutOfRange = "json_number_out_of_range",
+    /// Something follows the end of the document.
+    JsonTrailingBytes = "json_trailing_bytes",
+    /// The bytes are a valid document, but not its canonical form.
+    NotCanonical = "not_canonical",
+    /// A statement lacks a member.
+    FieldMissing = "field_missing",
+    /// A statement has a member that its version does not know.
+    FieldUnknown = "field_unknown",
+    /// A member has another type or form than its version says.
+    FieldMalformed = "field_malformed",
+    // Values with one spelling.
+    /// A digest is not 64 lowercase hexadecimal digits.
+    DigestMalformed = "digest_malformed",
+    /// A value is not strict base64 of the expected length.
+    Base64Malformed = "base64_malformed",
+    /// A time is not `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+    TimestampMalformed = "timestamp_malformed",
+    // Keys, signatures, proofs.
+    /// A public key is not a canonical point.
+    KeyMalformed = "key_malformed",
+    /// A public key has low order: anyone can sign for it.
+    KeyWeak = "key_weak",
+    /// A signature is not 64 bytes in its spelling.
+    SignatureMalformed = "signature_malformed",
+    /// A signature does not verify.
+    SignatureInvalid = "signature_invalid",
+    /// A signed envelope has another shape than one payload with one signature.
+    EnvelopeMalformed = "envelope_malformed",
+    /// A signed envelope holds another type of statement.
+    EnvelopeTypeWrong = "envelope_type_wrong",
+    /// A signed envelope names another key.
+    EnvelopeKeyWrong = "envelope_key_wrong",
+    /// An execution token is not a token of this version.
+    TokenMalformed = "token_malformed",
+    /// A checkpoint is not a signed note of the expected form.
+    CheckpointMalformed = "checkpoint_malformed",
+    /// A checkpoint is of another log.
+    CheckpointOriginWrong = "checkpoint_origin_wrong",
+    /// A proof has another shape than its sizes ask for.
+    ProofMalformed = "proof_malformed",
+    /// A proof does not lead to the root.
+    ProofInvalid = "proof_invalid",
+    // The domain.
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text is no code that this version knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown code; compare the versions of the two sides")]
+pub struct UnknownCode;
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Code, UnknownCode> {
+        Code::ALL.iter().copied().find(|code| code.as_str() == text).ok_or(UnknownCode)
+    }
+}
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Code {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Why something was refused: a code to react to, words to read, and where in the document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What a caller reacts to.
+    pub code: Code,
+    /// A lowercase clause: the offending value in backticks, then what the reader can do.
+    pub message: String,
+    /// JSON pointer (RFC 6901) of the offending value; the empty pointer is the whole document.
+    pub path: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal that points nowhere yet.
+    pub fn new(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), path: None }
+    }
+
+    /// The refusal, pointing at `path` unless it already points somewhere more exact.
+    pub fn at(mut self, path: impl Into<String>) -> Refusal {
+        if self.path.is_none() {
+            self.path = Some(path.into());
+        }
+        self
+    }
+
+    /// The refusal of a value seen from its container: `prefix` goes before its path.
+    pub fn under(mut self, prefix: &str) -> Refusal {
+        self.path = Some(format!("{prefix}{}", self.path.unwrap_or_default()));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_snake_case_and_parse_back() {
+        let mut seen = std::collections::BTreeSet::new();
+        for code in Code::ALL {
+            let text = code.as_str();
+            assert!(seen.insert(text), "`{text}` stands twice in the table");
+            assert!(text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "`{text}`");
+            assert_eq!(text.parse(), Ok(*code));
+        }
+        assert_eq!("no_such_code".parse::<Code>(), Err(UnknownCode));
+    }
+}

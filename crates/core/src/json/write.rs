@@ -1,0 +1,123 @@
+//! The writer: the canonical form of a tree.
+
+use super::{Json, pointer_token};
+use crate::bytes::Digest;
+use crate::code::{Code, Refusal};
+use crate::limits::JSON_RECURSION_MAX;
+
+impl Json {
+    /// The canonical form: members sorted by UTF-16 code units, no space, shortest numbers, fewest escapes.
+    ///
+    /// *Errors*: `json_number_out_of_range` for a number beyond the doubles, `json_too_deep` and `json_duplicate_key` for a
+    /// tree that no document can be.
+    /// *Source*: RFC 8785 section 3.2.
+    pub fn canonical(&self) -> Result<Vec<u8>, Refusal> {
+        let mut text = String::new();
+        write(self, 0, &mut text)?;
+        Ok(text.into_bytes())
+    }
+
+    /// SHA-256 of the canonical form.
+    ///
+    /// *Errors*: as [`Json::canonical`].
+    pub fn digest(&self) -> Result<Digest, Refusal> {
+        self.canonical().map(|bytes| Digest::of(&bytes))
+    }
+}
+
+fn write(json: &Json, depth: usize, text: &mut String) -> Result<(), Refusal> {
+    if depth > JSON_RECURSION_MAX {
+        let message = format!("containers lie more than `{JSON_RECURSION_MAX}` deep; build a flatter document");
+        return Err(Refusal::new(Code::JsonTooDeep, message).at(""));
+    }
+    match json {
+        Json::Null => text.push_str("null"),
+        Json::Bool(true) => text.push_str("true"),
+        Json::Bool(false) => text.push_str("false"),
+        Json::Number(number) => text.push_str(&number.canonical().map_err(|refusal| refusal.at(""))?),
+        Json::String(value) => write_string(value, text),
+        Json::Array(values) => {
+            text.push('[');
+            for (index, value) in values.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write(value, depth + 1, text).map_err(|refusal| refusal.under(&format!("/{index}")))?;
+            }
+            text.push(']');
+        }
+        Json::Object(members) => write_object(members, depth, text)?,
+    }
+    Ok(())
+}
+
+fn write_object(members: &[(String, Json)], depth: usize, text: &mut String) -> Result<(), Refusal> {
+    let mut sorted: Vec<&(String, Json)> = members.iter().collect();
+    // Not the order of bytes: a character beyond U+FFFF begins with a code unit below U+E000.
+    sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+    if let Some([(name, _), _]) = sorted.array_windows().find(|[(a, _), (b, _)]| a == b) {
+        let message = "an object names a member twice; build it with each name once";
+        return Err(Refusal::new(Code::JsonDuplicateKey, message).at(format!("/{}", pointer_token(name))));
+    }
+    text.push('{');
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        write_string(name, text);
+        text.push(':');
+        write(value, depth + 1, text).map_err(|refusal| refusal.under(&format!("/{}", pointer_token(name))))?;
+    }
+    text.push('}');
+    Ok(())
+}
+
+/// *Source*: RFC 8785 section 3.2.2.2: the two-character escapes where JSON has them, `\u00xx` for other control
+/// characters, everything else as it is.
+fn write_string(value: &str, text: &mut String) {
+    text.push('"');
+    for character in value.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\u{c}' => text.push_str("\\f"),
+            '\r' => text.push_str("\\r"),
+            control @ '\0'..='\u{1f}' => text.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => text.push(other),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Limits, parse};
+
+    #[test]
+    fn names_are_sorted_by_utf16_code_units() {
+        let json = parse("{\"\u{fb33}\":1,\"\u{1f600}\":2,\"\u{20ac}\":3,\"a\":4}".as_bytes(), &Limits::CALL).expect("JSON");
+        let canonical = json.canonical().expect("canonical form");
+        assert_eq!(canonical, "{\"a\":4,\"\u{20ac}\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}".as_bytes());
+    }
+
+    #[test]
+    fn only_what_must_be_escaped_is() {
+        let json = parse(br#""\u0000\u001f\u007f\u0080\/\"\\\b\f\n\r\t\u2028""#, &Limits::CALL).expect("JSON");
+        let canonical = json.canonical().expect("canonical form");
+        assert_eq!(canonical, "\"\\u0000\\u001f\u{7f}\u{80}/\\\"\\\\\\b\\f\\n\\r\\t\u{2028}\"".as_bytes());
+    }
+
+    #[test]
+    fn a_tree_that_no_document_can_be_is_refused() {
+        let twice = Json::object([("x", Json::object([("a/b", Json::Null), ("a/b", true.into())]))]);
+        let refusal = twice.canonical().expect_err("one name twice");
+        assert_eq!((refusal.code, refusal.path.as_deref()), (Code::JsonDuplicateKey, Some("/x/a~1b")));
+
+        let deep = (0..=JSON_RECURSION_MAX).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
+        assert_eq!(deep.canonical().expect_err("too deep").code, Code::JsonTooDeep);
+    }
+}

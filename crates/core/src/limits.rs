@@ -1,0 +1,55 @@
+//! Every bound of the domain, with its unit and its reason.
+//!
+//! A bound that is not here does not exist: other modules refer to these names and add none of their own.
+
+/// The arguments of one call. *Unit*: bytes as sent. Large enough for a letter, small enough to be read whole by an approver's window.
+pub const ARGS_BYTES_MAX: usize = 256 * 1024;
+
+/// Containers inside each other in a document from outside. *Unit*: levels. Bounds the stack of every reader and writer.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// Containers inside each other in any tree, our own wrapping included. *Unit*: levels. A frozen request holds arguments
+/// of the full depth inside its own members, so this is above [`JSON_DEPTH_MAX`]; still shallow for every stack.
+pub const JSON_RECURSION_MAX: usize = 128;
+
+/// Values in one document, containers included. *Unit*: values. Each can become a line that an approver must see.
+pub const JSON_NODES_MAX: usize = 10_000;
+
+/// The largest integer in our own documents, 2⁵³−1. Above it, an ECMAScript reader rounds (RFC 7493 section 2.2).
+pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// A frozen request. *Unit*: bytes. Canonical form can be longer than the arguments as sent (`1e20` is written with 21 digits).
+pub const FROZEN_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// The result of one execution that is kept. *Unit*: bytes.
+pub const RESULT_BYTES_MAX: usize = 1024 * 1024;
+
+/// One leaf of the log. *Unit*: bytes. The entry bundles of tlog-tiles carry a 16-bit length.
+pub const LEAF_BYTES_MAX: usize = 65_535;
+
+/// A name: of a tool, role, server, key. *Unit*: bytes of ASCII. Fits one line of a window.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// The life of an execution token. *Unit*: seconds. Bounds what a stolen token is worth.
+pub const TOKEN_TTL_S_MAX: u64 = 300;
+
+/// The life of a signed decision on its way to the gate. *Unit*: seconds. Bounds a replay from a delayed network.
+pub const DECISION_TTL_S_MAX: u64 = 300;
+
+/// A serialised execution token. *Unit*: bytes. Checked before anything is decoded.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// A DSSE envelope. *Unit*: bytes. Holds a statement of one leaf's size in base64, and its signature.
+pub const ENVELOPE_BYTES_MAX: usize = 96 * 1024;
+
+/// A checkpoint with its signatures. *Unit*: bytes. 100 signature lines of long key names, and extension lines.
+pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024;
+
+/// Signature lines of a checkpoint that are kept. *Unit*: lines.
+pub const CHECKPOINT_SIGNATURES_KEPT_MAX: usize = 64;
+
+/// Signature lines of a checkpoint that are read at all; one with more is refused. *Unit*: lines.
+pub const CHECKPOINT_SIGNATURES_MAX: usize = 100;
+
+/// Digests in a Merkle proof. *Unit*: digests. A consistency proof between trees of 2⁶⁴ leaves needs no more.
+pub const PROOF_DIGESTS_MAX: usize = 65;
