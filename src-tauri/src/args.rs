@@ -1,0 +1,97 @@
+//! The command line: where the profile is, which request to open, whether to start hidden.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the command line asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// Everything of this console lives under this directory.
+    pub profile: Option<PathBuf>,
+    /// A request to open. Opening is all it can do.
+    pub request: Option<String>,
+    /// Start without showing the main window.
+    pub hidden: bool,
+    /// Print usage and end.
+    pub help: bool,
+}
+
+/// Why the command line was not understood.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ArgumentError {
+    #[error("`{0}` needs a value; see `vidimus --help`")]
+    MissingValue(&'static str),
+    #[error("`{0}` is not an option of the console; see `vidimus --help`")]
+    Unknown(String),
+    #[error("`{0}` is not the id of a request, which is `req_` and 26 characters")]
+    NotARequest(String),
+}
+
+pub const USAGE: &str = "\
+vidimus: the Vidimus console
+
+  vidimus                 open the console
+  --profile DIR           keep everything of this console under DIR, keys under their own name
+  --request ID            open one request
+  --hidden                start in the tray, without a window
+";
+
+/// Reads the arguments after the program's name.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ArgumentError> {
+    let mut parsed = Arguments::default();
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        match argument.to_str() {
+            Some("--profile") => {
+                let value = rest.next().ok_or(ArgumentError::MissingValue("--profile"))?;
+                parsed.profile = Some(PathBuf::from(value));
+            }
+            Some("--request") => {
+                let value = rest.next().ok_or(ArgumentError::MissingValue("--request"))?;
+                parsed.request = Some(request_id(&value.to_string_lossy())?);
+            }
+            Some("--hidden") => parsed.hidden = true,
+            Some("--help" | "-h") => parsed.help = true,
+            _ => return Err(ArgumentError::Unknown(argument.to_string_lossy().into_owned())),
+        }
+    }
+    Ok(parsed)
+}
+
+/// Accepts exactly the spelling of a request id: it becomes part of a window's label.
+pub fn request_id(text: &str) -> Result<String, ArgumentError> {
+    let body = text.strip_prefix("req_").unwrap_or_default();
+    let crockford = |c: char| c.is_ascii_digit() || (c.is_ascii_lowercase() || c.is_ascii_uppercase()) && !"ilouILOU".contains(c);
+    if body.len() == 26 && body.chars().all(crockford) { Ok(text.to_owned()) } else { Err(ArgumentError::NotARequest(text.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Arguments, ArgumentError> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn options_are_read() {
+        let arguments = parsed(&["--profile", "/tmp/p", "--hidden", "--request", "req_01JD0123456789ABCDEFGHJKMN"]).unwrap();
+        assert_eq!(arguments.profile, Some(PathBuf::from("/tmp/p")));
+        assert!(arguments.hidden);
+        assert_eq!(arguments.request.as_deref(), Some("req_01JD0123456789ABCDEFGHJKMN"));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for words in [
+            &["--approve"][..],
+            &["req_1"],
+            &["--request"],
+            &["--profile"],
+            &["--request", "req_../../x"],
+            &["--request", "REQ_01JD0123456789ABCDEFGHJKMN"],
+        ] {
+            assert!(parsed(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The system keyring, asked on a thread of its own: a locked keyring answers when a person does.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use keyring::v1::Entry;
+use keyring::v1::Error as RingError;
+
+use super::{Binding, DeviceBlob, KeyError, SealedKey, Seed};
+use crate::limits::KEYRING_WAIT_S;
+
+const APPROVAL: &str = "approval";
+const DEVICE: &str = "device";
+
+/// The keys of one profile in the system keyring. There is no other place where keys are kept.
+#[derive(Debug, Clone)]
+pub struct Keyring {
+    service: String,
+}
+
+impl Keyring {
+    pub fn new(service: &str) -> Self {
+        Self { service: service.to_owned() }
+    }
+
+    /// Whether a keyring answers at all. Says nothing about what is in it.
+    pub fn check(&self) -> Result<(), KeyError> {
+        match self.read("probe".to_owned()) {
+            Ok(_) | Err(KeyError::Missing) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn approval_key(&self, binding: &Binding) -> Result<SealedKey, KeyError> {
+        self.read(binding.account(APPROVAL)).and_then(SealedKey::from_blob)
+    }
+
+    pub fn device_key(&self, binding: &Binding) -> Result<Seed, KeyError> {
+        self.read(binding.account(DEVICE)).and_then(|blob| DeviceBlob::open(blob, binding))
+    }
+
+    /// Stores both keys, and reads them back. A key that is there already is never overwritten.
+    pub fn store(&self, binding: &Binding, approval: &SealedKey, device: &DeviceBlob) -> Result<(), KeyError> {
+        for use_ in [APPROVAL, DEVICE] {
+            match self.read(binding.account(use_)) {
+                Err(KeyError::Missing) => {}
+                Ok(_) => return Err(KeyError::Present),
+                Err(error) => return Err(error),
+            }
+        }
+        self.write(binding.account(APPROVAL), approval.as_blob().to_vec())?;
+        self.write(binding.account(DEVICE), device.as_blob().to_vec())?;
+        let kept = self.approval_key(binding)? == *approval && self.device_key(binding).is_ok();
+        if kept { Ok(()) } else { Err(KeyError::Foreign) }
+    }
+
+    /// Removes both keys. A key that is not there is no error.
+    pub fn remove(&self, binding: &Binding) -> Result<(), KeyError> {
+        for use_ in [APPROVAL, DEVICE] {
+            let account = binding.account(use_);
+            match self.call(account, |entry| entry.delete_credential()) {
+                Ok(()) | Err(KeyError::Missing) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, account: String) -> Result<Vec<u8>, KeyError> {
+        self.call(account, |entry| entry.get_secret())
+    }
+
+    fn write(&self, account: String, blob: Vec<u8>) -> Result<(), KeyError> {
+        self.call(account, move |entry| entry.set_secret(&blob))
+    }
+
+    /// The thread is abandoned when nobody answers the system's dialog in time.
+    fn call<T: Send + 'static>(
+        &self,
+        account: String,
+        action: impl FnOnce(&Entry) -> Result<T, RingError> + Send + 'static,
+    ) -> Result<T, KeyError> {
+        let service = self.service.clone();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let outcome = Entry::new(&service, &account).and_then(|entry| action(&entry));
+            // The receiver is gone when the time was over: then nobody wants the outcome.
+            let _ = sender.send(outcome);
+        });
+        match receiver.recv_timeout(Duration::from_secs(KEYRING_WAIT_S)) {
+            Ok(outcome) => outcome.map_err(|error| reason(&error)),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(KeyError::UnlockDismissed),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeyError::NoService),
+        }
+    }
+}
+
+fn reason(error: &RingError) -> KeyError {
+    match error {
+        RingError::NoEntry => KeyError::Missing,
+        RingError::NoStorageAccess(source) if source.to_string().to_lowercase().contains("dismiss") => KeyError::UnlockDismissed,
+        RingError::NoStorageAccess(_) => KeyError::Locked,
+        RingError::BadEncoding(_) | RingError::BadDataFormat(..) | RingError::BadStoreFormat(_) | RingError::Ambiguous(_) => {
+            KeyError::Foreign
+        }
+        _ => KeyError::NoService,
+    }
+}

@@ -1,0 +1,75 @@
+//! Every bound of the console, with its unit and its reason.
+
+/// Seconds a keyring call may take: a locked keyring waits for a person at a system dialog.
+pub const KEYRING_WAIT_S: u64 = 120;
+/// Characters of the shortest PIN: six digits hold against the doubling waits below.
+pub const PIN_CHARS_MIN: usize = 6;
+/// Characters of the longest PIN: a bound for what is hashed.
+pub const PIN_CHARS_MAX: usize = 128;
+/// Seconds before the next try after the first wrong PIN; doubles with each further one.
+pub const PIN_WAIT_FIRST_S: u64 = 10;
+/// Seconds of the longest wait after a wrong PIN: an owner who returns is not locked out for days.
+pub const PIN_WAIT_MAX_S: u64 = 3600;
+/// Seconds for which one PIN entry serves, for anything that is not irreversible.
+pub const PIN_SESSION_S: u64 = 900;
+/// KiB of memory for argon2id: costs a guesser, and is affordable on a small desktop.
+pub const ARGON_MEMORY_KIB: u32 = 65_536;
+/// Passes of argon2id over that memory.
+pub const ARGON_PASSES: u32 = 3;
+
+/// Review windows open at a time: more than three are not read.
+pub const REVIEW_WINDOWS_MAX: usize = 3;
+/// Characters of one value on one page of the review window.
+pub const VALUE_PAGE_CHARS: usize = 4_000;
+/// Bytes of one value that can still be read here; a larger one blocks approval.
+pub const VALUE_BYTES_MAX: usize = 1_048_576;
+/// Rows of sixteen bytes on one page of the hex view.
+pub const HEX_ROWS_PER_PAGE: usize = 256;
+/// Bytes on one page of the raw view.
+pub const RAW_PAGE_BYTES: usize = 8_192;
+/// Milliseconds a part must have been on screen before it counts as seen.
+pub const SEEN_MS: u64 = 400;
+/// Milliseconds after a change of content or of focus before approve controls work.
+pub const ARM_MS: u64 = 800;
+/// Milliseconds an irreversible approval is held.
+pub const HOLD_MS: u64 = 1_500;
+/// Milliseconds for which the first of two presses stays armed.
+pub const TWO_PRESS_ARMED_MS: u64 = 10_000;
+/// Characters of the shortest free-text reason.
+pub const REASON_CHARS_MIN: usize = 15;
+/// Characters of the longest reason or note.
+pub const REASON_CHARS_MAX: usize = 2_000;
+/// Seconds the approve panel waits after a wrong answer to the value question.
+pub const WRONG_ANSWER_WAIT_S: u64 = 5;
+/// Wrong answers to the value question before approving is paused.
+pub const WRONG_ANSWERS_MAX: u32 = 2;
+/// Seconds approving is paused after too many wrong answers.
+pub const WRONG_ANSWERS_PAUSE_S: u64 = 120;
+/// Combining marks after one base character before they are shown as chips.
+pub const COMBINING_MARKS_MAX: usize = 3;
+
+/// Seconds between two notifications that pop up: attention is a budget.
+pub const POPUP_GAP_S: u64 = 60;
+/// Seconds before expiry from which an unopened irreversible request may use critical urgency.
+pub const CRITICAL_WITHIN_S: u64 = 300;
+/// Characters of a name inside a notification, cut at a word.
+pub const NOTIFICATION_NAME_CHARS: usize = 60;
+
+/// Seconds the gate may take to answer one request of the console.
+pub const GATE_ANSWER_S: u64 = 15;
+/// Seconds without any byte on the log stream before it is opened anew; the gate's heartbeat is shorter.
+pub const STREAM_SILENCE_S: u64 = 90;
+/// Milliseconds before the first new connection attempt; doubles with each further one.
+pub const RECONNECT_FIRST_MS: u64 = 250;
+/// Milliseconds of the longest wait between connection attempts.
+pub const RECONNECT_MAX_MS: u64 = 15_000;
+/// Milliseconds by which the clock may differ from the gate's before it is said.
+pub const CLOCK_SMALL_MS: i64 = 5_000;
+/// Milliseconds from which the clock counts as far off.
+pub const CLOCK_FAR_MS: i64 = 60_000;
+/// Rows of one inbox page.
+pub const INBOX_ROWS_MAX: usize = 300;
+/// Bytes of one message of the log stream.
+pub const STREAM_MESSAGE_BYTES_MAX: usize = 2 * 1_048_576;
+/// Earlier approved requests that a comparison looks at.
+pub const HISTORY_ROWS_MAX: usize = 50;

@@ -1,0 +1,175 @@
+//! Where this console keeps its things, under which name in the keyring, and the lock that makes it
+//! the only one that writes there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+/// One console's directory: settings, mirror, enrolment state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    directory: PathBuf,
+    keyring_service: String,
+    digest: [u8; 32],
+}
+
+/// Held for as long as this console runs. Dropping it lets another one start.
+#[derive(Debug)]
+pub struct ProfileLock {
+    _file: File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    #[error("there is no home directory; name one with `--profile DIR`")]
+    NoHome,
+    #[error("the directory `{}` cannot be used", .0.display())]
+    Unusable(PathBuf, #[source] io::Error),
+    #[error("another console is running on `{}`", .0.display())]
+    Locked(PathBuf),
+}
+
+impl Profile {
+    /// The profile at a directory named on the command line.
+    pub fn at(directory: &Path) -> Result<Self, ProfileError> {
+        create_private(directory)?;
+        let directory = fs::canonicalize(directory).map_err(|error| ProfileError::Unusable(directory.to_owned(), error))?;
+        let digest: [u8; 32] = Sha256::digest(directory.as_os_str().as_encoded_bytes()).into();
+        let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { keyring_service: format!("vidimus-{name}"), directory, digest })
+    }
+
+    /// The user's own profile, below the data directory of the system.
+    pub fn default_of(data_home: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, ProfileError> {
+        let base = data_home.filter(|path| path.is_absolute());
+        let base = base.or_else(|| home.map(|home| home.join(".local/share"))).ok_or(ProfileError::NoHome)?;
+        let mut profile = Self::at(&base.join("vidimus"))?;
+        "vidimus".clone_into(&mut profile.keyring_service);
+        Ok(profile)
+    }
+
+    /// The name under which the keyring keeps this profile's keys.
+    pub fn keyring_service(&self) -> &str {
+        &self.keyring_service
+    }
+
+    /// Binds a sealed key to this profile.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The local verified copy of the log.
+    pub fn mirror_file(&self) -> PathBuf {
+        self.directory.join("mirror.sqlite")
+    }
+
+    pub fn settings_file(&self) -> PathBuf {
+        self.directory.join("settings.json")
+    }
+
+    pub fn enrolment_file(&self) -> PathBuf {
+        self.directory.join("enrolment.json")
+    }
+
+    pub fn pin_waits_file(&self) -> PathBuf {
+        self.directory.join("pin-waits.json")
+    }
+
+    /// Evidence of a broken log or of a mismatch, kept for an administrator.
+    pub fn evidence_directory(&self) -> PathBuf {
+        self.directory.join("evidence")
+    }
+
+    /// Takes the lock on the mirror. This, not the single-instance plugin, is what keeps a second
+    /// console away: the plugin does nothing where there is no session bus.
+    pub fn lock(&self) -> Result<ProfileLock, ProfileError> {
+        let path = self.directory.join("mirror.lock");
+        let unusable = |error| ProfileError::Unusable(path.clone(), error);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(ProfileLock { _file: file }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(ProfileError::Locked(self.directory.clone())),
+            Err(errno) => Err(unusable(errno.into())),
+        }
+    }
+}
+
+/// Writes a whole file or leaves the old one: the new content is renamed into place.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let part = path.with_extension("part");
+    let mut file = private_file(&part)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&part, path)
+}
+
+#[cfg(unix)]
+fn private_file(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)
+}
+
+#[cfg(not(unix))]
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(true).write(true).open(path)
+}
+
+#[cfg(unix)]
+fn create_private(directory: &Path) -> Result<(), ProfileError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| ProfileError::Unusable(directory.to_owned(), error))
+}
+
+#[cfg(not(unix))]
+fn create_private(directory: &Path) -> Result<(), ProfileError> {
+    fs::create_dir_all(directory).map_err(|error| ProfileError::Unusable(directory.to_owned(), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_profiles_have_two_keyring_names() {
+        let base = tempfile::tempdir().unwrap();
+        let one = Profile::at(&base.path().join("one")).unwrap();
+        let two = Profile::at(&base.path().join("two")).unwrap();
+        assert_ne!(one.keyring_service(), two.keyring_service());
+        assert_eq!(one, Profile::at(&base.path().join("one")).unwrap());
+    }
+
+    #[test]
+    fn the_users_own_profile_has_the_plain_name() {
+        let base = tempfile::tempdir().unwrap();
+        let profile = Profile::default_of(None, Some(base.path().to_owned())).unwrap();
+        assert_eq!(profile.keyring_service(), "vidimus");
+        assert!(profile.directory().ends_with(".local/share/vidimus"));
+    }
+
+    #[test]
+    fn a_second_console_is_refused_while_the_first_runs() {
+        let base = tempfile::tempdir().unwrap();
+        let profile = Profile::at(base.path()).unwrap();
+        let first = profile.lock().unwrap();
+        assert!(matches!(profile.lock(), Err(ProfileError::Locked(_))));
+        drop(first);
+        profile.lock().unwrap();
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("settings.json");
+        write_whole(&path, b"one").unwrap();
+        write_whole(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+}
