@@ -1,0 +1,112 @@
+//! A person's side: enrolment and sessions without a credential, the rest with a session.
+
+use reqwest::Method;
+use vidimus_core::ids::RequestId;
+use vidimus_core::request::RequestState;
+
+use super::stream::LogStream;
+use super::{ClientError, Wire, accepted, answer, text, with_body};
+use crate::enrolment::{EnrolmentAnswer, EnrolmentRequest, Offer, OfferRequest};
+use crate::log::{RosterAnswer, TableAnswer};
+use crate::request::{Challenge, ChallengeRequest, DecisionRequest, Receipt, RequestDetail, RequestList};
+use crate::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
+
+/// A client without a credential.
+#[derive(Clone)]
+pub struct GateClient {
+    wire: Wire,
+}
+
+impl GateClient {
+    /// A client for the gate at `url`.
+    ///
+    /// *Errors*: `AddressMalformed`.
+    pub fn new(url: &str) -> Result<GateClient, ClientError> {
+        Ok(GateClient { wire: Wire::new(url)? })
+    }
+
+    /// What an invite offers; the invite stays usable.
+    pub async fn offer(&self, body: &OfferRequest) -> Result<Offer, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, "/v1/enrolments/offer"), body)?).await
+    }
+
+    /// Uses an invite.
+    pub async fn enrol(&self, body: &EnrolmentRequest) -> Result<EnrolmentAnswer, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, "/v1/enrolments"), body)?).await
+    }
+
+    /// A challenge for the device key to sign.
+    pub async fn session_challenge(&self, body: &SessionChallengeRequest) -> Result<SessionChallenge, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, "/v1/sessions/challenges"), body)?).await
+    }
+
+    /// Opens a session.
+    pub async fn open_session(&self, body: &SessionRequest) -> Result<SessionAnswer, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, "/v1/sessions"), body)?).await
+    }
+
+    /// The same gate with a session.
+    pub fn with_session(&self, session: impl Into<String>) -> ApproverClient {
+        ApproverClient { wire: self.wire.clone(), session: session.into() }
+    }
+
+    /// Whether the gate answers at all.
+    pub async fn is_ready(&self) -> bool {
+        accepted(self.wire.request(Method::GET, "/readyz")).await.is_ok()
+    }
+}
+
+/// A client with a person's session.
+#[derive(Clone)]
+pub struct ApproverClient {
+    wire: Wire,
+    session: String,
+}
+
+impl ApproverClient {
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.wire.request(method, path).bearer_auth(&self.session)
+    }
+
+    /// The requests that this person may see, oldest first; of one state, or all.
+    pub async fn requests(&self, state: Option<RequestState>) -> Result<RequestList, ClientError> {
+        let path = state.map_or_else(|| "/v1/requests".to_owned(), |state| format!("/v1/requests?state={state}"));
+        answer(self.request(Method::GET, &path)).await
+    }
+
+    /// One request.
+    pub async fn request_detail(&self, request: &RequestId) -> Result<RequestDetail, ClientError> {
+        answer(self.request(Method::GET, &format!("/v1/requests/{request}"))).await
+    }
+
+    /// A challenge for a decision.
+    pub async fn challenge(&self, request: &RequestId, body: &ChallengeRequest) -> Result<Challenge, ClientError> {
+        answer(with_body(self.request(Method::POST, &format!("/v1/requests/{request}/challenge")), body)?).await
+    }
+
+    /// Hands in a signed decision. The same envelope again gets the same receipt.
+    pub async fn decide(&self, request: &RequestId, body: &DecisionRequest) -> Result<Receipt, ClientError> {
+        answer(with_body(self.request(Method::POST, &format!("/v1/requests/{request}/decisions")), body)?).await
+    }
+
+    /// The effect table in force.
+    pub async fn table(&self) -> Result<TableAnswer, ClientError> {
+        answer(self.request(Method::GET, "/v1/table")).await
+    }
+
+    /// The roster in force.
+    pub async fn roster(&self) -> Result<RosterAnswer, ClientError> {
+        answer(self.request(Method::GET, "/v1/roster")).await
+    }
+
+    /// The newest checkpoint, as a signed note.
+    pub async fn checkpoint(&self) -> Result<String, ClientError> {
+        text(self.request(Method::GET, "/checkpoint")).await
+    }
+
+    /// The log from a position on, without end.
+    pub async fn log_stream(&self, from: u64) -> Result<LogStream, ClientError> {
+        let request = self.wire.stream(&format!("/v1/log/stream?from={from}")).bearer_auth(&self.session);
+        Ok(LogStream::new(accepted(request).await?, from))
+    }
+}

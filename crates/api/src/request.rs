@@ -1,0 +1,254 @@
+//! Approval requests and decisions on the wire.
+
+use serde::{Deserialize, Serialize};
+use vidimus_core::bytes::{Digest, Nonce, Salt};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::ids::RequestId;
+use vidimus_core::json::{Fields, Json};
+use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::request::RequestState;
+use vidimus_core::time::Timestamp;
+
+use crate::RawJson;
+use crate::body::{bounded, members, parse_body, raw};
+use crate::limits::{BODY_BYTES_MAX, CONTEXT_BYTES_MAX, NOTE_CHARS_MAX, REASON_CHARS_MAX};
+
+/// One entry of `GET /v1/requests`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSummary {
+    /// The request.
+    pub request: RequestId,
+    /// The request's state.
+    pub state: RequestState,
+    /// The tool.
+    pub tool: String,
+    /// The agent that asks.
+    pub agent: String,
+    /// SHA-256 of the frozen request.
+    pub request_sha256: Digest,
+    /// Until when people may decide.
+    pub waits_until: Timestamp,
+    /// The position of its record in the log.
+    pub position: Option<u64>,
+}
+
+/// The answer of `GET /v1/requests`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RequestList {
+    /// The requests, oldest first.
+    pub requests: Vec<RequestSummary>,
+}
+
+/// One decision that is on record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DecisionOnRecord {
+    /// The signed envelope, byte for byte.
+    pub envelope: RawJson,
+    /// The position of its record in the log.
+    pub position: Option<u64>,
+}
+
+/// An operation, as far as an approver sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OperationView {
+    /// The operation's key.
+    pub operation: OperationKey,
+    /// Where it stands.
+    pub state: OperationState,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// SHA-256 of the result, when there is one.
+    pub result_sha256: Option<Digest>,
+}
+
+/// The answer of `GET /v1/requests/{id}`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RequestDetail {
+    /// The request.
+    pub request: RequestId,
+    /// The request's state.
+    pub state: RequestState,
+    /// Until when people may decide.
+    pub waits_until: Timestamp,
+    /// The frozen request: canonical bytes as text. Hash this, not a copy of it.
+    pub frozen: String,
+    /// The agent's own words.
+    pub says: Option<String>,
+    /// The decisions on record, in their order.
+    pub decisions: Vec<DecisionOnRecord>,
+    /// The operation, once the quorum is reached.
+    pub operation: Option<OperationView>,
+    /// The position of its record in the log.
+    pub position: Option<u64>,
+}
+
+/// The body of `POST /v1/requests/{id}/challenge`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChallengeRequest {
+    /// The approval key that will sign, by its digest.
+    pub key_sha256: Digest,
+}
+
+impl ChallengeRequest {
+    /// Reads a body from outside.
+    pub fn parse(body: &[u8]) -> Result<ChallengeRequest, Refusal> {
+        let json = parse_body(body, BODY_BYTES_MAX)?;
+        let json = members(&json, &["key_sha256"], &[])?;
+        Ok(ChallengeRequest { key_sha256: json.fields()?.digest("key_sha256")? })
+    }
+}
+
+/// What a decision is signed over besides the request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Challenge {
+    /// Used once.
+    pub challenge: Nonce,
+    /// The statement's `issued_at` is copied from this.
+    pub issued_at: Timestamp,
+    /// The latest arrival of the decision.
+    pub expires_at: Timestamp,
+    /// The roster that the decision is judged by.
+    pub roster_sha256: Digest,
+    /// The newest checkpoint, as a signed note.
+    pub checkpoint: String,
+}
+
+/// The kinds of reason for a denial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DenialKind {
+    /// The amount is wrong.
+    WrongAmount,
+    /// The recipient of the effect is wrong.
+    WrongPayee,
+    /// Nobody expected this call.
+    NotExpected,
+    /// It has been done already.
+    Duplicate,
+    /// A person has to do this, not an agent.
+    NeedsPerson,
+    /// Something else; the note says what.
+    Other,
+}
+
+impl DenialKind {
+    /// Every kind.
+    pub const ALL: &'static [DenialKind] = &[
+        DenialKind::WrongAmount,
+        DenialKind::WrongPayee,
+        DenialKind::NotExpected,
+        DenialKind::Duplicate,
+        DenialKind::NeedsPerson,
+        DenialKind::Other,
+    ];
+
+    /// The kind as it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DenialKind::WrongAmount => "wrong_amount",
+            DenialKind::WrongPayee => "wrong_payee",
+            DenialKind::NotExpected => "not_expected",
+            DenialKind::Duplicate => "duplicate",
+            DenialKind::NeedsPerson => "needs_person",
+            DenialKind::Other => "other",
+        }
+    }
+}
+
+impl std::str::FromStr for DenialKind {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<DenialKind, Refusal> {
+        DenialKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| Refusal::new(Code::FieldMalformed, "the kind of the denial is unknown; use one that the protocol names"))
+    }
+}
+
+/// The reason of a denial, as the agent will read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The kind.
+    pub kind: DenialKind,
+    /// The note to the agent; may be empty.
+    pub note: String,
+}
+
+impl Denial {
+    /// The reason that a denial's `reason_sha256` digests: the canonical form of kind and note.
+    ///
+    /// *Errors*: none for a note that is text; those of canonical form else.
+    pub fn reason(&self) -> Result<String, Refusal> {
+        let json = Json::object([("kind", self.kind.as_str().into()), ("note", self.note.as_str().into())]);
+        String::from_utf8(json.canonical()?).map_err(|_| Refusal::new(Code::JsonInvalidUtf8, "the note is not text; send UTF-8"))
+    }
+
+    fn read(fields: &Fields<'_>, name: &str) -> Result<Denial, Refusal> {
+        let fields = fields.object(name, &["kind", "note"])?;
+        let note = bounded(&fields, "note", 0, NOTE_CHARS_MAX)?.unwrap_or_default();
+        Ok(Denial { kind: fields.parsed("kind")?, note })
+    }
+}
+
+/// The body of `POST /v1/requests/{id}/decisions`.
+#[derive(Debug, Clone, Serialize)]
+pub struct DecisionRequest {
+    /// The signed decision.
+    pub envelope: RawJson,
+    /// The text that `reason_sha256` digests.
+    pub reason: Option<String>,
+    /// The salt of that digest.
+    pub reason_salt: Option<Salt>,
+    /// The text that `context_sha256` digests.
+    pub context: Option<String>,
+    /// For a denial: what the agent is told. The reason is its canonical form.
+    pub denial: Option<Denial>,
+}
+
+impl DecisionRequest {
+    /// Reads a body from outside. The envelope is judged by whoever verifies it: nothing else in the body decides.
+    pub fn parse(body: &[u8]) -> Result<DecisionRequest, Refusal> {
+        let json = parse_body(body, BODY_BYTES_MAX)?;
+        let json = members(&json, &["envelope"], &["reason", "reason_salt", "context", "denial"])?;
+        let fields = json.fields()?;
+        Ok(DecisionRequest {
+            envelope: raw(fields.value("envelope")?)?,
+            reason: bounded(&fields, "reason", 0, REASON_CHARS_MAX)?,
+            reason_salt: fields.optional_parsed("reason_salt")?,
+            context: bounded(&fields, "context", 0, CONTEXT_BYTES_MAX)?,
+            denial: fields.optional("denial", Denial::read)?,
+        })
+    }
+}
+
+/// How far a request's quorum is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quorum {
+    /// Persons who approve.
+    pub given: u32,
+    /// Persons that are needed.
+    pub needed: u32,
+}
+
+/// Proof that a decision is on record: its leaf, and the way from there to a signed checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The request.
+    pub request: RequestId,
+    /// The request's state after the decision.
+    pub state: RequestState,
+    /// The position of the decision's record.
+    pub position: u64,
+    /// The record's leaf: canonical bytes as text.
+    pub leaf: String,
+    /// A checkpoint that covers it, as a signed note.
+    pub checkpoint: String,
+    /// The inclusion proof, from the leaf up.
+    pub proof: Vec<Digest>,
+    /// How far the quorum is.
+    pub quorum: Quorum,
+    /// The operation's key, once the quorum is reached.
+    pub operation: Option<OperationKey>,
+}
