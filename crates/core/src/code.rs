@@ -92,6 +92,113 @@ codes! {
     /// A proof does not lead to the root.
     ProofInvalid = "proof_invalid",
     // The domain.
+    /// An id has another form than its kind's.
+    IdMalformed = "id_malformed",
+    /// A name has characters or a length that no name has.
+    NameMalformed = "name_malformed",
+    /// A statement is for another gate.
+    GateWrong = "gate_wrong",
+    /// A statement is for the other environment.
+    EnvironmentWrong = "environment_wrong",
+    /// A key is not enrolled.
+    KeyUnknown = "key_unknown",
+    /// A key was stopped.
+    KeyStopped = "key_stopped",
+    /// A key signed what only the other key may sign.
+    KeyUseWrong = "key_use_wrong",
+    /// A key waits for an administrator's confirmation.
+    KeyWaiting = "key_waiting",
+    /// A roster change cannot be made.
+    RosterChangeInvalid = "roster_change_invalid",
+    /// The roster has changed since.
+    RosterStale = "roster_stale",
+    /// A genesis statement does not hold a first roster.
+    GenesisMalformed = "genesis_malformed",
+    /// An invitation is unknown, used or expired.
+    InviteInvalid = "invite_invalid",
+    /// An enrolment contradicts its invitation.
+    EnrolmentWrong = "enrolment_wrong",
+    /// A frozen request contradicts itself.
+    FrozenMalformed = "frozen_malformed",
+    /// A record is too large for a leaf.
+    LeafTooLarge = "leaf_too_large",
+    // Calls.
+    /// A tool has no row.
+    ToolUnknown = "tool_unknown",
+    /// A tool is not on this agent's list.
+    ToolNotListed = "tool_not_listed",
+    /// Arguments are not valid under the row's schema.
+    ArgumentsInvalid = "arguments_invalid",
+    /// A credential is missing, unknown or of another actor.
+    CredentialInvalid = "credential_invalid",
+    /// A call key was used for other arguments or another tool.
+    OperationKeyConflict = "operation_key_conflict",
+    /// The same business effect is still open.
+    BusinessEffectOpen = "business_effect_open",
+    /// The agent has as many requests waiting as it may.
+    PendingLimitReached = "pending_limit_reached",
+    /// Nobody in the roster could decide.
+    NoEligibleApprover = "no_eligible_approver",
+    /// The thing named is not here, or not for this caller.
+    NotFound = "not_found",
+    // Requests and decisions.
+    /// A request is decided already.
+    RequestAlreadyDecided = "request_already_decided",
+    /// A request has no quorum.
+    RequestNotApproved = "request_not_approved",
+    /// A request no longer waits.
+    RequestNotPending = "request_not_pending",
+    /// A request's time ran out.
+    RequestExpired = "request_expired",
+    /// A request was withdrawn by its agent.
+    RequestWithdrawn = "request_withdrawn",
+    /// What a request was frozen on has changed.
+    RequestStale = "request_stale",
+    /// A request was stopped after its quorum.
+    RequestRevoked = "request_revoked",
+    /// A request's agent is gone and was never told.
+    RequestOrphaned = "request_orphaned",
+    /// A decision is on another request.
+    RequestWrong = "request_wrong",
+    /// A decision or token is for another tool.
+    ToolWrong = "tool_wrong",
+    /// A decision is on other bytes than the gate would run.
+    BytesDiffer = "bytes_differ",
+    /// The console showed something else than the gate renders.
+    ShownDiffers = "shown_differs",
+    /// The tool's row is not the one that was frozen.
+    RowStale = "row_stale",
+    /// A decision is worth nothing any more, or was valid for too long.
+    DecisionExpired = "decision_expired",
+    /// A challenge was not issued for this.
+    ChallengeInvalid = "challenge_invalid",
+    /// A challenge was used before.
+    ChallengeReplayed = "challenge_replayed",
+    /// A person named is not the key's holder, or not in the roster.
+    ApproverWrong = "approver_wrong",
+    /// A request does not wait for this role.
+    RoleNotNeeded = "role_not_needed",
+    /// An approver does not hold the role.
+    RoleNotHeld = "role_not_held",
+    /// A request comes from the approver or an agent of theirs.
+    SelfApproval = "self_approval",
+    /// A person has approved already.
+    AlreadyApproved = "already_approved",
+    /// A person has no approval to take back.
+    ApprovalMissing = "approval_missing",
+    /// Too few approvals stand.
+    QuorumMissing = "quorum_missing",
+    /// A reason is missing, too short, or not what was signed.
+    ReasonInvalid = "reason_invalid",
+    // Tokens and operations.
+    /// An execution token's time ran out.
+    TokenExpired = "token_expired",
+    /// An execution token was redeemed before.
+    TokenAlreadyRedeemed = "token_already_redeemed",
+    /// An execution token is not known here, or a newer one replaced it.
+    TokenUnknown = "token_unknown",
+    /// An operation's state does not allow this.
+    OperationStateWrong = "operation_state_wrong",
 }
 
 impl fmt::Display for Code {

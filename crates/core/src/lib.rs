@@ -3,7 +3,20 @@
 
 pub mod bytes;
 pub mod code;
+pub mod decision;
+pub mod dsse;
+pub mod frozen;
+pub mod ids;
 pub mod json;
 pub mod limits;
+pub mod money;
+pub mod operation;
+pub mod paseto;
+pub mod record;
+pub mod request;
+pub mod roster;
 pub mod sign;
+pub mod statement;
 pub mod time;
+pub mod token;
+pub mod tree;

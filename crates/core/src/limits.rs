@@ -53,3 +53,24 @@ pub const CHECKPOINT_SIGNATURES_MAX: usize = 100;
 
 /// Digests in a Merkle proof. *Unit*: digests. A consistency proof between trees of 2⁶⁴ leaves needs no more.
 pub const PROOF_DIGESTS_MAX: usize = 65;
+
+/// A person's or a desktop's name as others read it. *Unit*: characters. Fits one line of a window.
+pub const DISPLAY_NAME_CHARS_MAX: usize = 80;
+
+/// Persons in a roster. *Unit*: persons. Keeps a whole roster readable and its document small.
+pub const PERSONS_MAX: usize = 1_000;
+
+/// The version that a console names in a decision. *Unit*: bytes.
+pub const APP_VERSION_BYTES_MAX: usize = 64;
+
+/// The agent's own words beside a call. *Unit*: characters. Enough for a reason, not for a letter.
+pub const SAYS_CHARS_MAX: usize = 4_000;
+
+/// The reason of a decision. *Unit*: characters.
+pub const REASON_CHARS_MAX: usize = 2_000;
+
+/// A caller's own operation key. *Unit*: characters. Shorter ones collide by chance.
+pub const CALL_KEY_CHARS_MIN: usize = 16;
+
+/// A caller's own operation key. *Unit*: characters.
+pub const CALL_KEY_CHARS_MAX: usize = 128;

@@ -68,6 +68,18 @@ impl<'a> Fields<'a> {
         self.read(name, &format!("`{expected}`"), |value| (value.as_str() == Some(expected)).then_some(()))
     }
 
+    /// The version of a document, which must be this one.
+    ///
+    /// *Errors*: `field_malformed` for any other: an unknown version is never read as a known one.
+    pub fn version(&self, expected: u64) -> Result<(), Refusal> {
+        let found = self.integer("v")?;
+        if found == expected {
+            return Ok(());
+        }
+        let message = format!("the version is `{found}`, not {expected}; compare the versions of the two sides");
+        Err(Refusal::new(Code::FieldMalformed, message).at(self.path_of("v")))
+    }
+
     /// A count: an integer from 0 to 2⁵³−1, written as one (`1.0` is refused).
     pub fn integer(&self, name: &str) -> Result<u64, Refusal> {
         self.read(name, "an integer from 0 to 2^53-1", |value| {

@@ -1,0 +1,460 @@
+//! The decision: what an approver signs, and the rule that says whether it counts. Owns the statement's members and the
+//! rule; knows no store, no clock and no screen.
+
+use std::collections::BTreeSet;
+
+use crate::bytes::{Digest, Nonce, Salt, tagged};
+use crate::code::{Code, Refusal};
+use crate::dsse::Envelope;
+use crate::frozen::FrozenRequest;
+use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
+use crate::json::{Fields, Json, Limits, parse_canonical};
+use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
+use crate::request::{self, RequestInput, RequestState};
+use crate::roster::{ADMIN, KeyUse, Roster};
+use crate::sign::{PublicKey, SecretKey};
+use crate::statement::same_gate;
+use crate::time::Timestamp;
+
+/// Payload type of a decision.
+pub const DECISION_TYPE: &str = "application/vnd.vidimus.decision.v1+json";
+
+/// The tool by which the gate changes its roster.
+pub const ROSTER_CHANGE: &str = "gate.roster.change";
+
+words!(
+    /// What an approver does.
+    DecisionKind {
+        /// Yes, to exactly these bytes.
+        Approve = "approve",
+        /// No; final.
+        Deny = "deny",
+        /// Takes back one's own approval before the quorum.
+        Retract = "retract",
+        /// Stops an approved request that nothing has used.
+        Revoke = "revoke",
+        /// Asks for more time.
+        MoreTime = "more_time",
+    }
+);
+
+/// The head of the log that the approver's console had verified when it signed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckpointRef {
+    /// Records.
+    pub size: u64,
+    /// Root of the tree over them.
+    pub root: Digest,
+}
+
+/// The members of a decision, all but its version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DecisionStatement {
+    /// The gate.
+    pub gate: GateId,
+    /// Digest of the gate's log key.
+    pub gate_key_sha256: Digest,
+    /// The gate's environment.
+    pub environment: Environment,
+    /// The approval request.
+    pub request: RequestId,
+    /// Digest of the frozen bytes, computed by the console.
+    pub request_sha256: Digest,
+    /// Salted digest of the arguments, computed by the console.
+    pub args_sha256: Digest,
+    /// The tool.
+    pub tool: Name,
+    /// What is decided.
+    pub decision: DecisionKind,
+    /// Who decides.
+    pub approver: PersonId,
+    /// Digest of the approval key that signs.
+    pub key_sha256: Digest,
+    /// The role in which it is decided.
+    pub role: Name,
+    /// Digest of the row that the console showed.
+    pub row_sha256: Digest,
+    /// Digest of the roster that the console knew.
+    pub roster_sha256: Digest,
+    /// Digest of the nodes that the console showed.
+    pub shown_sha256: Digest,
+    /// Digest of what else stood on the screen.
+    pub context_sha256: Option<Digest>,
+    /// The gate's challenge, used once.
+    pub challenge: Nonce,
+    /// The head that the console had verified.
+    pub checkpoint: CheckpointRef,
+    /// Salted digest of the reason.
+    pub reason_sha256: Option<Digest>,
+    /// The console's version.
+    pub app_version: String,
+    /// When the challenge was issued, copied from it.
+    pub issued_at: Timestamp,
+    /// Until when the decision may arrive.
+    pub expires_at: Timestamp,
+}
+
+const MEMBERS: &[&str] = &[
+    "v", "gate", "gate_key_sha256", "environment", "request", "request_sha256", "args_sha256", "tool", "decision", "approver", "key_sha256",
+    "role", "row_sha256", "roster_sha256", "shown_sha256", "context_sha256", "challenge", "checkpoint", "reason_sha256", "app_version",
+    "issued_at", "expires_at",
+];
+
+/// Salted digest of a reason: SHA-256("vidimus.reason.v1" ‖ 0 ‖ salt ‖ text).
+pub fn reason_sha256(salt: &Salt, reason: &str) -> Digest {
+    tagged("vidimus.reason.v1", [salt.as_bytes(), reason.as_bytes()])
+}
+
+impl DecisionStatement {
+    /// Signs the decision with an approval key.
+    pub fn sign(&self, key: &SecretKey) -> Result<Envelope, Refusal> {
+        Ok(Envelope::sign(DECISION_TYPE, &self.to_json()?.canonical()?, key))
+    }
+
+    fn to_json(&self) -> Result<Json, Refusal> {
+        Ok(Json::object([
+            ("v", 1_u32.into()),
+            ("gate", self.gate.to_string().into()),
+            ("gate_key_sha256", self.gate_key_sha256.into()),
+            ("environment", self.environment.as_str().into()),
+            ("request", self.request.to_string().into()),
+            ("request_sha256", self.request_sha256.into()),
+            ("args_sha256", self.args_sha256.into()),
+            ("tool", self.tool.as_str().into()),
+            ("decision", self.decision.as_str().into()),
+            ("approver", self.approver.to_string().into()),
+            ("key_sha256", self.key_sha256.into()),
+            ("role", self.role.as_str().into()),
+            ("row_sha256", self.row_sha256.into()),
+            ("roster_sha256", self.roster_sha256.into()),
+            ("shown_sha256", self.shown_sha256.into()),
+            ("context_sha256", self.context_sha256.into()),
+            ("challenge", self.challenge.into()),
+            ("checkpoint", Json::object([("size", Json::integer(self.checkpoint.size)?), ("root", self.checkpoint.root.into())])),
+            ("reason_sha256", self.reason_sha256.into()),
+            ("app_version", self.app_version.as_str().into()),
+            ("issued_at", self.issued_at.into()),
+            ("expires_at", self.expires_at.into()),
+        ]))
+    }
+
+    /// Reads a statement from an envelope's payload. It proves nothing yet: see [`verify`].
+    pub fn parse(payload: &[u8]) -> Result<DecisionStatement, Refusal> {
+        let json = parse_canonical(payload, &Limits::STATEMENT)?;
+        let fields = Fields::exactly(&json, MEMBERS)?;
+        fields.version(1)?;
+        let checkpoint = fields.object("checkpoint", &["size", "root"])?;
+        let app_version = fields.string("app_version")?;
+        if app_version.len() > APP_VERSION_BYTES_MAX {
+            let message = format!("the version has more than `{APP_VERSION_BYTES_MAX}` bytes; shorten it");
+            return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
+        }
+        Ok(DecisionStatement {
+            gate: fields.parsed("gate")?,
+            gate_key_sha256: fields.parsed("gate_key_sha256")?,
+            environment: fields.parsed("environment")?,
+            request: fields.parsed("request")?,
+            request_sha256: fields.parsed("request_sha256")?,
+            args_sha256: fields.parsed("args_sha256")?,
+            tool: fields.parsed("tool")?,
+            decision: fields.parsed("decision")?,
+            approver: fields.parsed("approver")?,
+            key_sha256: fields.parsed("key_sha256")?,
+            role: fields.parsed("role")?,
+            row_sha256: fields.parsed("row_sha256")?,
+            roster_sha256: fields.parsed("roster_sha256")?,
+            shown_sha256: fields.parsed("shown_sha256")?,
+            context_sha256: fields.optional_parsed("context_sha256")?,
+            challenge: fields.parsed("challenge")?,
+            checkpoint: CheckpointRef { size: checkpoint.integer("size")?, root: checkpoint.parsed("root")? },
+            reason_sha256: fields.optional_parsed("reason_sha256")?,
+            app_version: app_version.to_owned(),
+            issued_at: fields.parsed("issued_at")?,
+            expires_at: fields.parsed("expires_at")?,
+        })
+    }
+}
+
+/// A decision whose signature an enrolled approval key made. Only [`verify`] makes one; whether it counts is [`judge`]'s.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifiedDecision {
+    statement: DecisionStatement,
+    envelope: Envelope,
+    key: PublicKey,
+}
+
+impl VerifiedDecision {
+    /// What was signed.
+    pub const fn statement(&self) -> &DecisionStatement {
+        &self.statement
+    }
+
+    /// The envelope, for the record.
+    pub const fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// The key that signed.
+    pub const fn key(&self) -> &PublicKey {
+        &self.key
+    }
+
+    /// SHA-256 of the signed payload: how tokens and receipts name the decision.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.envelope.danger_unverified_payload())
+    }
+}
+
+/// Checks the signature against the roster: the key is an approval key, is not stopped, and belongs to the person named.
+///
+/// *Errors*: `key_unknown`, `key_stopped`, `key_use_wrong`, `approver_wrong`, `gate_wrong`, `environment_wrong`,
+/// `signature_invalid`, and those of a strict document.
+pub fn verify(envelope: &Envelope, roster: &Roster) -> Result<VerifiedDecision, Refusal> {
+    let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
+    let holder = roster.active_key(&statement.key_sha256, KeyUse::Approval)?;
+    envelope.clone().verify(DECISION_TYPE, &holder.key.key)?;
+    if holder.person.person != statement.approver {
+        return Err(Refusal::new(Code::ApproverWrong, "the key belongs to another person than the statement names; sign as its holder").at("/approver"));
+    }
+    same_gate(&statement.gate, statement.environment, roster)?;
+    Ok(VerifiedDecision { key: holder.key.key, statement, envelope: envelope.clone() })
+}
+
+/// A challenge that the gate issued for one request and one key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IssuedChallenge {
+    /// The request it is for.
+    pub request: RequestId,
+    /// The key it was given to.
+    pub key_sha256: Digest,
+    /// When it was issued.
+    pub issued_at: Timestamp,
+    /// Whether a decision used it.
+    pub used: bool,
+}
+
+/// An approval on record that was not retracted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approval {
+    /// Who approved.
+    pub approver: PersonId,
+    /// In which role.
+    pub role: Name,
+    /// With which key.
+    pub key_sha256: Digest,
+}
+
+/// Everything that the rule looks at, read in the transaction that records the decision.
+#[derive(Clone, Debug)]
+pub struct Case<'a> {
+    /// The request's frozen bytes and members.
+    pub frozen: &'a FrozenRequest,
+    /// Where the request stands.
+    pub state: RequestState,
+    /// Until when it waits, with the time that was added.
+    pub waits_until: Timestamp,
+    /// Whether its agent is gone without having had the call's id.
+    pub orphaned: bool,
+    /// Digest of today's row of the tool; none where the row is gone.
+    pub row_sha256: Option<Digest>,
+    /// Digest of the nodes, rendered by the gate.
+    pub shown_sha256: Digest,
+    /// Today's roster.
+    pub roster: &'a Roster,
+    /// The challenge that the statement names, if the gate issued it.
+    pub challenge: Option<IssuedChallenge>,
+    /// Approvals on record.
+    pub approvals: &'a [Approval],
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// What a decision does, once it counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The input for the request's state.
+    pub input: RequestInput,
+    /// The state that follows.
+    pub state: RequestState,
+    /// Distinct persons who have approved, this decision included.
+    pub given: u32,
+    /// Distinct persons needed.
+    pub needed: u32,
+    /// The approver was the only admin and decided what they had proposed.
+    pub sole_admin: bool,
+}
+
+/// The decision rule: not this role, not this roster, the requester itself, not these bytes → refuse.
+///
+/// *Errors*: one code for each broken rule, in this order of precedence: the statement's time, the request's state, its
+/// bytes, its row and roster, its challenge, then who the approver is.
+pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, Refusal> {
+    let statement = decision.statement();
+    let frozen = case.frozen.members();
+    arrives_in_time(statement, case)?;
+    request::apply(case.state, input_of(statement.decision, false))?;
+    if case.now >= case.waits_until {
+        return Err(refuse(Code::RequestExpired, "/request", "the request has expired; nothing runs, the agent may ask again"));
+    }
+    these_bytes(statement, case)?;
+    if case.row_sha256 != Some(frozen.row_sha256) {
+        return Err(refuse(Code::RowStale, "/row_sha256", "the tool's row has changed since the call was frozen; the agent must ask again"));
+    }
+    if statement.roster_sha256 != case.roster.digest()? {
+        return Err(refuse(Code::RosterStale, "/roster_sha256", "the roster has changed since this was signed; look again and sign anew"));
+    }
+    this_challenge(statement, case)?;
+    let sole_admin = eligible(&statement.approver, &statement.role, case.frozen, case.roster)?;
+    let approved = case.approvals.iter().any(|approval| approval.approver == statement.approver);
+    match statement.decision {
+        DecisionKind::Approve if approved => {
+            return Err(refuse(Code::AlreadyApproved, "/approver", "this person has approved already; a different person must give the next approval"));
+        }
+        DecisionKind::Approve if case.orphaned => {
+            return Err(refuse(Code::RequestOrphaned, "/request", "the agent is gone and was never told; wait until it asks again, or deny"));
+        }
+        DecisionKind::Retract if !approved => {
+            return Err(refuse(Code::ApprovalMissing, "/approver", "this person has no approval on record to take back"));
+        }
+        DecisionKind::Approve | DecisionKind::Deny | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => {}
+    }
+    let mut approvals = case.approvals.to_vec();
+    match statement.decision {
+        DecisionKind::Approve => approvals.push(Approval {
+            approver: statement.approver,
+            role: statement.role.clone(),
+            key_sha256: statement.key_sha256,
+        }),
+        DecisionKind::Retract => approvals.retain(|approval| approval.approver != statement.approver),
+        DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::MoreTime => {}
+    }
+    let Quorum { given, needed, reached } = quorum(case.frozen, &approvals);
+    let input = input_of(statement.decision, reached);
+    Ok(Judgement { input, state: request::apply(case.state, input)?, given, needed, sole_admin })
+}
+
+/// How far a request's approvals reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quorum {
+    /// Distinct persons that count.
+    pub given: u32,
+    /// Distinct persons needed.
+    pub needed: u32,
+    /// All needs are met.
+    pub reached: bool,
+}
+
+/// Counts approvals: a person counts once, and for one need only.
+pub fn quorum(frozen: &FrozenRequest, approvals: &[Approval]) -> Quorum {
+    let mut counted = BTreeSet::new();
+    let (mut given, mut needed, mut reached) = (0, 0, true);
+    for need in &frozen.members().needs {
+        let persons = approvals.iter().filter(|approval| approval.role == need.role && counted.insert(approval.approver)).count();
+        let persons = u32::try_from(persons).unwrap_or(u32::MAX);
+        given += persons.min(need.quorum);
+        needed += need.quorum;
+        reached &= persons >= need.quorum;
+    }
+    Quorum { given, needed, reached: reached && needed > 0 }
+}
+
+/// Whether the recorded approvals still stand: each key is not stopped, each person holds the role and may decide.
+///
+/// Checked again at mint and at redeem.
+/// *Errors*: `approval_stale`, those of [`eligible`], `quorum_missing`.
+pub fn still_approved(frozen: &FrozenRequest, approvals: &[Approval], roster: &Roster) -> Result<(), Refusal> {
+    for approval in approvals {
+        let holder = roster.active_key(&approval.key_sha256, KeyUse::Approval)?;
+        if holder.person.person != approval.approver {
+            return Err(refuse(Code::ApproverWrong, "/approver", "the key of an approval now belongs to another person"));
+        }
+        eligible(&approval.approver, &approval.role, frozen, roster)?;
+    }
+    if quorum(frozen, approvals).reached {
+        Ok(())
+    } else {
+        Err(refuse(Code::QuorumMissing, "/needs", "too few approvals stand; more persons must approve"))
+    }
+}
+
+/// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.
+///
+/// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
+pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster: &Roster) -> Result<bool, Refusal> {
+    let members = frozen.members();
+    if !members.needs.iter().any(|need| need.role == *role) {
+        return Err(refuse(Code::RoleNotNeeded, "/role", &format!("the request does not wait for the role `{role}`; decide in a role it names")));
+    }
+    let person = roster.person(approver).ok_or_else(|| refuse(Code::ApproverWrong, "/approver", "the approver is not in the roster"))?;
+    if !person.roles.contains(role) {
+        return Err(refuse(Code::RoleNotHeld, "/role", &format!("the approver does not hold the role `{role}`; a holder must decide")));
+    }
+    // Roster changes by the only admin are the one exception: without it, nobody could ever admit a second.
+    let own_change = members.tool.as_str() == ROSTER_CHANGE && role.as_str() == ADMIN && roster.is_sole_admin(approver);
+    let behalf = members.on_behalf_of.as_deref() == Some(approver.to_string().as_str());
+    if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (members.proposer == Some(*approver) && !own_change) {
+        return Err(refuse(Code::SelfApproval, "/approver", "the request comes from this approver or an agent of theirs; somebody else must decide"));
+    }
+    Ok(own_change && members.proposer == Some(*approver))
+}
+
+fn arrives_in_time(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
+    if statement.expires_at <= statement.issued_at || statement.expires_at > statement.issued_at.plus_s(DECISION_TTL_S_MAX) {
+        let message = format!("the decision is valid for no time or for more than `{DECISION_TTL_S_MAX}` s; sign anew");
+        return Err(refuse(Code::DecisionExpired, "/expires_at", &message));
+    }
+    if case.now >= statement.expires_at {
+        return Err(refuse(Code::DecisionExpired, "/expires_at", "the decision arrived too late; sign anew"));
+    }
+    Ok(())
+}
+
+fn these_bytes(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
+    let members = case.frozen.members();
+    if statement.request != members.request {
+        return Err(refuse(Code::RequestWrong, "/request", "the decision is on another request; sign for this one"));
+    }
+    if statement.tool != members.tool {
+        return Err(refuse(Code::ToolWrong, "/tool", "the decision names another tool; look again"));
+    }
+    let same = statement.request_sha256 == case.frozen.request_sha256() && statement.args_sha256 == case.frozen.args_sha256();
+    if !same {
+        return Err(refuse(Code::BytesDiffer, "/request_sha256", "the decision is on other bytes than the gate would run; do not approve, report it"));
+    }
+    if statement.row_sha256 != members.row_sha256 {
+        return Err(refuse(Code::RowStale, "/row_sha256", "the decision was made by another row than the call was frozen on; look again"));
+    }
+    if statement.shown_sha256 != case.shown_sha256 {
+        return Err(refuse(Code::ShownDiffers, "/shown_sha256", "the console showed something else than the gate renders; compare their versions"));
+    }
+    if statement.gate_key_sha256 != case.roster.log_key.digest() {
+        return Err(refuse(Code::GateWrong, "/gate_key_sha256", "the decision pins another key than this gate's; call an administrator"));
+    }
+    Ok(())
+}
+
+fn this_challenge(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
+    let invalid = |message| Err(refuse(Code::ChallengeInvalid, "/challenge", message));
+    let Some(challenge) = case.challenge else { return invalid("this gate issued no such challenge; ask for one and sign anew") };
+    if challenge.request != statement.request || challenge.key_sha256 != statement.key_sha256 || challenge.issued_at != statement.issued_at {
+        return invalid("the challenge was issued for another request, key or time; ask for one and sign anew");
+    }
+    if challenge.used {
+        return Err(refuse(Code::ChallengeReplayed, "/challenge", "the challenge was used by another decision; ask for one and sign anew"));
+    }
+    Ok(())
+}
+
+const fn input_of(decision: DecisionKind, quorum: bool) -> RequestInput {
+    match decision {
+        DecisionKind::Approve => RequestInput::Approve { quorum },
+        DecisionKind::Deny => RequestInput::Deny,
+        DecisionKind::Retract => RequestInput::Retract,
+        DecisionKind::Revoke => RequestInput::Revoke,
+        DecisionKind::MoreTime => RequestInput::MoreTime,
+    }
+}
+
+fn refuse(code: Code, path: &str, message: &str) -> Refusal {
+    Refusal::new(code, message).at(path)
+}

@@ -1,0 +1,381 @@
+//! The roster: who may decide, with which keys, in which roles. Owns its one spelling, its chain, and the change that
+//! leads from one version to the next; knows nothing of invitations or of how a change was decided.
+
+use std::collections::BTreeSet;
+
+use crate::bytes::Digest;
+use crate::code::{Code, Refusal};
+use crate::ids::{Environment, GateId, Name, PersonId, words};
+use crate::json::{Fields, Json, Limits, parse_canonical};
+use crate::limits::{DISPLAY_NAME_CHARS_MAX, PERSONS_MAX};
+use crate::sign::PublicKey;
+use crate::time::Timestamp;
+
+/// The role whose holders change the roster and the table.
+pub const ADMIN: &str = "admin";
+/// The role that may read every body.
+pub const AUDITOR: &str = "auditor";
+/// Stands in a record's roles where every enrolled person may read the body; no person ever holds it.
+pub const EVERYONE: &str = "everyone";
+
+words!(
+    /// What a key signs.
+    KeyUse {
+        /// Decisions and reconciliations; kept under the PIN.
+        Approval = "approval",
+        /// Sessions and log cosignatures; kept without a PIN.
+        Device = "device",
+    }
+);
+
+/// A key of a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RosterKey {
+    /// What it signs.
+    pub key_use: KeyUse,
+    /// The public key.
+    pub key: PublicKey,
+    /// The desktop's name for it.
+    pub label: String,
+    /// Since when it counts for nothing.
+    pub stopped_at: Option<Timestamp>,
+}
+
+/// A person who was enrolled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Person {
+    /// The person's id.
+    pub person: PersonId,
+    /// The name that others read.
+    pub name: String,
+    /// The roles held.
+    pub roles: BTreeSet<Name>,
+    /// The keys, in the order of enrolment.
+    pub keys: Vec<RosterKey>,
+}
+
+/// One version of the roster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Roster {
+    /// The gate it belongs to.
+    pub gate: GateId,
+    /// The gate's environment.
+    pub environment: Environment,
+    /// Counts from 1, the genesis.
+    pub version: u32,
+    /// Digest of the version before; none at genesis.
+    pub previous_sha256: Option<Digest>,
+    /// The key that signs checkpoints; its digest is the gate's id.
+    pub log_key: PublicKey,
+    /// The key that signs execution tokens.
+    pub token_key: PublicKey,
+    /// The offline key that may sign a roster after everyone was told.
+    pub recovery_key: Option<PublicKey>,
+    /// The persons, by id.
+    pub persons: Vec<Person>,
+}
+
+/// The admission of a person: the arguments of `gate.roster.change`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// The id given to the person by the invitation.
+    pub person: PersonId,
+    /// The name that others read.
+    pub name: String,
+    /// The roles to hold.
+    pub roles: BTreeSet<Name>,
+    /// The key for decisions.
+    pub approval_key: PublicKey,
+    /// The key for sessions.
+    pub device_key: PublicKey,
+    /// The desktop's name.
+    pub label: String,
+}
+
+/// A key that was found in the roster, with whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyHolder<'a> {
+    /// The holder.
+    pub person: &'a Person,
+    /// The key.
+    pub key: &'a RosterKey,
+}
+
+impl Roster {
+    /// The first version: one person, who is admin.
+    pub fn genesis(environment: Environment, log_key: PublicKey, token_key: PublicKey, recovery_key: Option<PublicKey>, first: &Admission) -> Result<Roster, Refusal> {
+        let mut roster = Roster {
+            gate: GateId::of(&log_key),
+            environment,
+            version: 0,
+            previous_sha256: None,
+            log_key,
+            token_key,
+            recovery_key,
+            persons: Vec::new(),
+        };
+        if !first.roles.iter().any(|role| role.as_str() == ADMIN) {
+            return Err(Refusal::new(Code::RosterChangeInvalid, "the first person is not `admin`; a roster without one could never change").at("/roles"));
+        }
+        roster.admit(first)?;
+        roster.version = 1;
+        Ok(roster)
+    }
+
+    /// The version that follows from an admission.
+    ///
+    /// *Errors*: `roster_change_invalid` for a person, key or name that is there already and for a role that nobody may hold.
+    pub fn with_admission(&self, admission: &Admission) -> Result<Roster, Refusal> {
+        let mut next = self.clone();
+        next.admit(admission)?;
+        next.version = self.version + 1;
+        next.previous_sha256 = Some(self.digest()?);
+        Ok(next)
+    }
+
+    fn admit(&mut self, admission: &Admission) -> Result<(), Refusal> {
+        let invalid = |path: &str, message: String| Err(Refusal::new(Code::RosterChangeInvalid, message).at(path));
+        if self.persons.len() >= PERSONS_MAX {
+            return invalid("/person", format!("the roster holds `{PERSONS_MAX}` persons, its limit; remove one first"));
+        }
+        if self.person(&admission.person).is_some() {
+            return invalid("/person", format!("`{}` is in the roster already; invite under a new id", admission.person));
+        }
+        readable(&admission.name).map_err(|refusal| refusal.at("/name"))?;
+        readable(&admission.label).map_err(|refusal| refusal.at("/label"))?;
+        if admission.roles.is_empty() || admission.roles.iter().any(|role| role.as_str() == EVERYONE) {
+            return invalid("/roles", format!("a person holds one role or more, and never `{EVERYONE}`; name real roles"));
+        }
+        if admission.approval_key == admission.device_key {
+            return invalid("/device_key", "one key stands for both uses; make two".to_owned());
+        }
+        for (key, path) in [(&admission.approval_key, "/approval_key"), (&admission.device_key, "/device_key")] {
+            if self.key(&key.digest()).is_some() || *key == self.log_key || *key == self.token_key || Some(*key) == self.recovery_key {
+                return invalid(path, format!("the key `{}` is in use already; a key belongs to one holder", key.digest()));
+            }
+        }
+        let key = |key_use, key: &PublicKey| RosterKey { key_use, key: *key, label: admission.label.clone(), stopped_at: None };
+        self.persons.push(Person {
+            person: admission.person,
+            name: admission.name.clone(),
+            roles: admission.roles.clone(),
+            keys: vec![key(KeyUse::Approval, &admission.approval_key), key(KeyUse::Device, &admission.device_key)],
+        });
+        self.persons.sort_by_key(|person| person.person);
+        Ok(())
+    }
+
+    /// A person by id.
+    pub fn person(&self, person: &PersonId) -> Option<&Person> {
+        self.persons.iter().find(|known| known.person == *person)
+    }
+
+    /// A key by its digest, stopped or not.
+    pub fn key(&self, key_sha256: &Digest) -> Option<KeyHolder<'_>> {
+        self.persons.iter().find_map(|person| {
+            let key = person.keys.iter().find(|key| key.key.digest() == *key_sha256)?;
+            Some(KeyHolder { person, key })
+        })
+    }
+
+    /// The holder of a key that may sign today, for this use.
+    ///
+    /// *Errors*: `key_unknown`, `key_stopped`, `key_use_wrong`.
+    pub fn active_key(&self, key_sha256: &Digest, key_use: KeyUse) -> Result<KeyHolder<'_>, Refusal> {
+        let holder = self
+            .key(key_sha256)
+            .ok_or_else(|| Refusal::new(Code::KeyUnknown, format!("the key `{key_sha256}` is not enrolled; enrol it by an invitation")))?;
+        if let Some(stopped_at) = holder.key.stopped_at {
+            return Err(Refusal::new(Code::KeyStopped, format!("the key `{key_sha256}` was stopped at {stopped_at}; enrol a new one")));
+        }
+        if holder.key.key_use != key_use {
+            return Err(Refusal::new(Code::KeyUseWrong, format!("the key `{key_sha256}` is a {} key; this needs the {key_use} key", holder.key.key_use)));
+        }
+        Ok(holder)
+    }
+
+    /// The persons who hold a role and have an approval key that is not stopped.
+    pub fn eligible<'a>(&'a self, role: &'a Name) -> impl Iterator<Item = &'a Person> {
+        self.persons.iter().filter(move |person| {
+            person.roles.contains(role) && person.keys.iter().any(|key| key.key_use == KeyUse::Approval && key.stopped_at.is_none())
+        })
+    }
+
+    /// Whether this person is the only one who could decide as admin.
+    pub fn is_sole_admin(&self, person: &PersonId) -> bool {
+        let Ok(admin) = Name::parse(ADMIN) else { return false };
+        let mut admins = self.eligible(&admin);
+        admins.next().is_some_and(|first| first.person == *person) && admins.next().is_none()
+    }
+
+    /// SHA-256 of the canonical roster.
+    pub fn digest(&self) -> Result<Digest, Refusal> {
+        self.to_json().digest()
+    }
+
+    /// The roster as a document.
+    pub fn to_json(&self) -> Json {
+        let persons: Vec<Json> = self.persons.iter().map(person_to_json).collect();
+        Json::object([
+            ("v", 1_u32.into()),
+            ("gate", self.gate.to_string().into()),
+            ("environment", self.environment.as_str().into()),
+            ("version", self.version.into()),
+            ("previous_sha256", self.previous_sha256.map(|digest| digest.to_string()).into()),
+            ("log_key", self.log_key.to_string().into()),
+            ("token_key", self.token_key.to_string().into()),
+            ("recovery_key", self.recovery_key.map(|key| key.to_string()).into()),
+            ("persons", persons.into()),
+        ])
+    }
+
+    /// Reads a roster from its canonical bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Roster, Refusal> {
+        Roster::from_json(&parse_canonical(bytes, &Limits::FROZEN)?)
+    }
+
+    /// Reads a roster from a document, every member of it.
+    pub fn from_json(json: &Json) -> Result<Roster, Refusal> {
+        let fields = Fields::exactly(
+            json,
+            &["v", "gate", "environment", "version", "previous_sha256", "log_key", "token_key", "recovery_key", "persons"],
+        )?;
+        fields.version(1)?;
+        let log_key: PublicKey = fields.parsed("log_key")?;
+        let gate: GateId = fields.parsed("gate")?;
+        if gate != GateId::of(&log_key) {
+            return Err(Refusal::new(Code::GateWrong, "the gate's id is not the digest of its log key; ask for the right roster").at("/gate"));
+        }
+        let persons = fields.array("persons")?;
+        let persons: Vec<Person> = persons
+            .iter()
+            .enumerate()
+            .map(|(index, person)| person_from_json(person).map_err(|refusal| refusal.under(&format!("/persons/{index}"))))
+            .collect::<Result<_, _>>()?;
+        if persons.len() > PERSONS_MAX || !persons.is_sorted_by(|one, next| one.person < next.person) {
+            return Err(Refusal::new(Code::FieldMalformed, "the persons are not distinct and in the order of their ids; sort them").at("/persons"));
+        }
+        Ok(Roster {
+            gate,
+            environment: fields.parsed("environment")?,
+            version: u32::try_from(fields.integer("version")?)
+                .map_err(|_| Refusal::new(Code::FieldMalformed, "the version is beyond 32 bits; ask for the right roster").at("/version"))?,
+            previous_sha256: fields.optional_parsed("previous_sha256")?,
+            log_key,
+            token_key: fields.parsed("token_key")?,
+            recovery_key: fields.optional_parsed("recovery_key")?,
+            persons,
+        })
+    }
+}
+
+impl Admission {
+    /// The arguments of the `gate.roster.change` that admits this person after `previous`.
+    pub fn to_args(&self, previous: &Roster) -> Result<Json, Refusal> {
+        let next = previous.with_admission(self)?;
+        Ok(Json::object([
+            ("change", "admit".into()),
+            ("person", self.person.to_string().into()),
+            ("name", self.name.as_str().into()),
+            ("roles", roles_to_json(&self.roles)),
+            ("approval_key", self.approval_key.to_string().into()),
+            ("device_key", self.device_key.to_string().into()),
+            ("label", self.label.as_str().into()),
+            ("previous_sha256", previous.digest()?.to_string().into()),
+            ("next_sha256", next.digest()?.to_string().into()),
+        ]))
+    }
+
+    /// The roster that these arguments lead to, recomputed from `previous`.
+    ///
+    /// *Errors*: `roster_stale` when they were made for another version, `roster_change_invalid` when their digest of the
+    /// next version is not the recomputed one.
+    pub fn next_roster(args: &Json, previous: &Roster) -> Result<Roster, Refusal> {
+        let fields = Fields::exactly(
+            args,
+            &["change", "person", "name", "roles", "approval_key", "device_key", "label", "previous_sha256", "next_sha256"],
+        )?;
+        if fields.string("change")? != "admit" {
+            return Err(Refusal::new(Code::RosterChangeInvalid, "an unknown change; this version admits persons").at("/change"));
+        }
+        let admission = Admission {
+            person: fields.parsed("person")?,
+            name: fields.string("name")?.to_owned(),
+            roles: roles_from_json(fields.array("roles")?)?,
+            approval_key: fields.parsed("approval_key")?,
+            device_key: fields.parsed("device_key")?,
+            label: fields.string("label")?.to_owned(),
+        };
+        if fields.digest("previous_sha256")? != previous.digest()? {
+            return Err(Refusal::new(Code::RosterStale, "the change was made for another version of the roster; propose it again").at("/previous_sha256"));
+        }
+        let next = previous.with_admission(&admission)?;
+        if fields.digest("next_sha256")? != next.digest()? {
+            return Err(Refusal::new(Code::RosterChangeInvalid, "the change does not lead to the roster it names; propose it again").at("/next_sha256"));
+        }
+        Ok(next)
+    }
+}
+
+/// A name or label that a person reads: one line, printable, bounded.
+fn readable(text: &str) -> Result<(), Refusal> {
+    let chars = text.chars().count();
+    if (1..=DISPLAY_NAME_CHARS_MAX).contains(&chars) && text.trim() == text && !text.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err(Refusal::new(
+            Code::RosterChangeInvalid,
+            format!("a name or label is empty, padded, has control characters or more than {DISPLAY_NAME_CHARS_MAX} characters; shorten it"),
+        ))
+    }
+}
+
+fn roles_to_json(roles: &BTreeSet<Name>) -> Json {
+    roles.iter().map(|role| Json::from(role.as_str())).collect::<Vec<_>>().into()
+}
+
+fn roles_from_json(roles: &[Json]) -> Result<BTreeSet<Name>, Refusal> {
+    let malformed = || Refusal::new(Code::FieldMalformed, "roles are not distinct names in order; sort them").at("/roles");
+    let names: Vec<Name> = roles.iter().map(|role| Name::parse(role.as_str().ok_or_else(malformed)?)).collect::<Result<_, _>>()?;
+    if names.is_sorted_by(|one, next| one < next) { Ok(names.into_iter().collect()) } else { Err(malformed()) }
+}
+
+fn person_to_json(person: &Person) -> Json {
+    let keys: Vec<Json> = person
+        .keys
+        .iter()
+        .map(|key| {
+            Json::object([
+                ("use", key.key_use.as_str().into()),
+                ("key", key.key.to_string().into()),
+                ("label", key.label.as_str().into()),
+                ("stopped_at", key.stopped_at.map(|at| at.to_string()).into()),
+            ])
+        })
+        .collect();
+    Json::object([
+        ("person", person.person.to_string().into()),
+        ("name", person.name.as_str().into()),
+        ("roles", roles_to_json(&person.roles)),
+        ("keys", keys.into()),
+    ])
+}
+
+fn person_from_json(json: &Json) -> Result<Person, Refusal> {
+    let fields = Fields::exactly(json, &["person", "name", "roles", "keys"])?;
+    let mut keys = Vec::new();
+    for (index, key) in fields.array("keys")?.iter().enumerate() {
+        keys.push(key_from_json(key).map_err(|refusal| refusal.under(&format!("/keys/{index}")))?);
+    }
+    Ok(Person { person: fields.parsed("person")?, name: fields.string("name")?.to_owned(), roles: roles_from_json(fields.array("roles")?)?, keys })
+}
+
+fn key_from_json(json: &Json) -> Result<RosterKey, Refusal> {
+    let fields = Fields::exactly(json, &["use", "key", "label", "stopped_at"])?;
+    Ok(RosterKey {
+        key_use: fields.parsed("use")?,
+        key: fields.parsed("key")?,
+        label: fields.string("label")?.to_owned(),
+        stopped_at: fields.optional_parsed("stopped_at")?,
+    })
+}
