@@ -229,6 +229,5 @@ mod tests {
         let mut first_spelling = [0; 32];
         first_spelling[0] = 3;
         assert!(PublicKey::from_bytes(&first_spelling).is_ok());
-        assert_eq!(
     }
 }
