@@ -11,6 +11,71 @@ pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
 
 const TYPE_PREFIX: &str = "urn:vidimus:problem:";
 
+/// Codes of the HTTP face itself, beside those of the domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaceCode {
+    /// The path knows no such method.
+    MethodNotAllowed,
+    /// The body came too slowly.
+    BodyTooSlow,
+    /// Too many failed authentications from this address.
+    RateLimited,
+    /// The tool was not reached, and its effect is a read.
+    ToolUnreachable,
+    /// The tool's answer says that it failed, or cannot be read.
+    ToolFailed,
+    /// The gate is ending; nothing was begun.
+    ShuttingDown,
+    /// The gate failed at something that the caller cannot mend.
+    GateFailed,
+    /// The record stands, but its checkpoint is not signed yet.
+    CheckpointLate,
+    /// The gate's log is behind a head that it signed.
+    LogBehindHead,
+}
+
+impl FaceCode {
+    /// Every code of the face.
+    pub const ALL: &'static [FaceCode] = &[
+        FaceCode::MethodNotAllowed,
+        FaceCode::BodyTooSlow,
+        FaceCode::RateLimited,
+        FaceCode::ToolUnreachable,
+        FaceCode::ToolFailed,
+        FaceCode::ShuttingDown,
+        FaceCode::GateFailed,
+        FaceCode::CheckpointLate,
+        FaceCode::LogBehindHead,
+    ];
+
+    /// The code as it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FaceCode::MethodNotAllowed => "method_not_allowed",
+            FaceCode::BodyTooSlow => "body_too_slow",
+            FaceCode::RateLimited => "rate_limited",
+            FaceCode::ToolUnreachable => "tool_unreachable",
+            FaceCode::ToolFailed => "tool_failed",
+            FaceCode::ShuttingDown => "shutting_down",
+            FaceCode::GateFailed => "gate_failed",
+            FaceCode::CheckpointLate => "checkpoint_late",
+            FaceCode::LogBehindHead => "log_behind_head",
+        }
+    }
+
+    /// The HTTP status number.
+    pub const fn status(self) -> u16 {
+        match self {
+            FaceCode::MethodNotAllowed => 405,
+            FaceCode::BodyTooSlow => 408,
+            FaceCode::RateLimited => 429,
+            FaceCode::GateFailed => 500,
+            FaceCode::ToolUnreachable | FaceCode::ToolFailed => 502,
+            FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead => 503,
+        }
+    }
+}
+
 /// One fault in the arguments, so that a model can correct itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
@@ -36,7 +101,7 @@ pub struct Problem {
     pub detail: String,
     /// JSON pointer of the offending value.
     pub path: Option<String>,
-    /// The id under which the gate's own log has more.
+    /// The id under which the gate's own log has more; filled in by the face that answers.
     pub request_id: String,
     /// Each fault in the arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,15 +119,25 @@ pub struct Problem {
 
 impl Problem {
     /// The problem document of a refusal.
-    pub fn of(refusal: &Refusal, request_id: &str) -> Problem {
+    pub fn of(refusal: &Refusal) -> Problem {
+        let problem = Problem::new(refusal.code.as_str(), status(refusal.code), &refusal.message);
+        Problem { path: refusal.path.clone(), ..problem }
+    }
+
+    /// The problem document of one of the face's own codes.
+    pub fn of_face(code: FaceCode, detail: &str) -> Problem {
+        Problem::new(code.as_str(), code.status(), detail)
+    }
+
+    fn new(code: &str, status: u16, detail: &str) -> Problem {
         Problem {
-            kind: format!("{TYPE_PREFIX}{}", refusal.code),
-            title: refusal.code.as_str().replace('_', " "),
-            status: status(refusal.code),
-            code: refusal.code.as_str().to_owned(),
-            detail: refusal.message.clone(),
-            path: refusal.path.clone(),
-            request_id: request_id.to_owned(),
+            kind: format!("{TYPE_PREFIX}{code}"),
+            title: code.replace('_', " "),
+            status,
+            code: code.to_owned(),
+            detail: detail.to_owned(),
+            path: None,
+            request_id: String::new(),
             errors: Vec::new(),
             call: None,
             request: None,
@@ -77,9 +152,80 @@ impl Problem {
 }
 
 /// The HTTP status number of a code.
-pub fn status(code: Code) -> u16 {
-    match code.as_str() {
-        "json_syntax" | "json_duplicate_key" => 400,
+pub const fn status(code: Code) -> u16 {
+    match code {
+        Code::JsonSyntax
+        | Code::JsonDuplicateKey
+        | Code::JsonLoneSurrogate
+        | Code::JsonInvalidUtf8
+        | Code::JsonTooDeep
+        | Code::JsonTooManyNodes
+        | Code::JsonNumberInexact
+        | Code::JsonNumberOutOfRange
+        | Code::JsonTrailingBytes
+        | Code::NotCanonical
+        | Code::FieldMissing
+        | Code::FieldUnknown
+        | Code::FieldMalformed
+        | Code::DigestMalformed
+        | Code::Base64Malformed
+        | Code::TimestampMalformed
+        | Code::IdMalformed
+        | Code::KeyMalformed
+        | Code::SignatureMalformed
+        | Code::EnvelopeMalformed
+        | Code::TokenMalformed
+        | Code::CheckpointMalformed
+        | Code::ProofMalformed => 400,
+        Code::CredentialInvalid | Code::KeyUnknown | Code::KeyWaiting | Code::KeyStopped => 401,
+        Code::ToolUnknown
+        | Code::ToolNotListed
+        | Code::NameMalformed
+        | Code::RoleNotHeld
+        | Code::RoleNotNeeded
+        | Code::SelfApproval
+        | Code::ApproverWrong
+        | Code::KeyUseWrong => 403,
+        Code::NotFound => 404,
+        Code::RequestAlreadyDecided
+        | Code::RequestNotApproved
+        | Code::RequestNotPending
+        | Code::RequestExpired
+        | Code::RequestWithdrawn
+        | Code::RequestStale
+        | Code::RequestRevoked
+        | Code::RequestOrphaned
+        | Code::RosterStale
+        | Code::RowStale
+        | Code::AlreadyApproved
+        | Code::ApprovalMissing
+        | Code::QuorumMissing
+        | Code::ChallengeReplayed
+        | Code::OperationKeyConflict
+        | Code::BusinessEffectOpen
+        | Code::TokenAlreadyRedeemed
+        | Code::OperationStateWrong => 409,
+        Code::JsonTooLarge | Code::LeafTooLarge => 413,
+        Code::PendingLimitReached => 429,
         _ => 422,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_of_the_face_is_one_of_the_domain() {
+        for code in FaceCode::ALL {
+            assert!(code.as_str().parse::<Code>().is_err(), "`{}`", code.as_str());
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_the_callers_status() {
+        for code in Code::ALL {
+            assert!((400..500).contains(&status(*code)), "`{code}`");
+        }
     }
 }
