@@ -1,0 +1,402 @@
+//! The decision rule and the token rule, as tables: one valid case, and everything that makes it invalid.
+
+use std::collections::BTreeSet;
+
+use vidimus_core::bytes::{Digest, Nonce, Salt};
+use vidimus_core::code::Code;
+use vidimus_core::decision::{
+    self, Approval, Case, CheckpointRef, DecisionKind, DecisionStatement, IssuedChallenge, Judgement, judge, quorum, still_approved,
+};
+use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest, Need};
+use vidimus_core::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
+use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::operation::OperationKey;
+use vidimus_core::request::{RequestInput, RequestState};
+use vidimus_core::roster::{Admission, Roster};
+use vidimus_core::sign::SecretKey;
+use vidimus_core::time::Timestamp;
+use vidimus_core::token::{self, TokenClaims};
+
+const ARGS: &str = r#"{"amount_minor":1500,"currency":"EUR","invoice":"invoice_842"}"#;
+
+fn name(text: &str) -> Name {
+    Name::parse(text).expect("a name")
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(1_796_040_000_000 + ms).expect("in range")
+}
+
+fn secret(seed: u8) -> SecretKey {
+    SecretKey::from_seed(&[seed; 32])
+}
+
+fn person(seed: u8) -> PersonId {
+    PersonId::from_random([seed; 16])
+}
+
+fn admission(seed: u8, roles: &[&str]) -> Admission {
+    Admission {
+        person: person(seed),
+        name: format!("Approver {seed}"),
+        roles: roles.iter().map(|role| name(role)).collect::<BTreeSet<_>>(),
+        approval_key: secret(seed).public(),
+        device_key: secret(seed + 100).public(),
+        label: format!("desktop-{seed}"),
+    }
+}
+
+/// Persons: 1 admin and approver, 2 approver, 3 approver and treasury, 4 support lead.
+fn roster() -> Roster {
+    let first = admission(1, &["admin", "billing-approver"]);
+    let genesis = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
+    [(2, &["billing-approver"][..]), (3, &["billing-approver", "treasury"]), (4, &["support-lead"])]
+        .into_iter()
+        .fold(genesis, |roster, (seed, roles)| roster.with_admission(&admission(seed, roles)).expect("admitted"))
+}
+
+fn draft(roster: &Roster) -> Draft {
+    Draft {
+        gate: roster.gate,
+        environment: Environment::Test,
+        request: RequestId::from_random([5; 16]),
+        call: CallId::from_random([6; 16]),
+        run: RunId::from_random([7; 16]),
+        agents: vec![ChainLink { agent: name("billing"), owner: Some(person(3)) }],
+        on_behalf_of: None,
+        proposer: None,
+        upstream: None,
+        tool: name("refund"),
+        definition_sha256: None,
+        row_sha256: Digest::of(b"row"),
+        table_sha256: Digest::of(b"table"),
+        effect: Effect::Money,
+        reversibility: Reversibility::Compensable,
+        friction: Reversibility::Compensable,
+        needs: vec![Need { role: name("billing-approver"), quorum: 1 }],
+        business_sha256: Digest::of(b"business"),
+        referents: Json::Object(Vec::new()),
+        earlier: Vec::new(),
+        salt: Salt::from_bytes([8; 32]),
+        created_at: at(0),
+        expires_at: at(600_000),
+        expires_max_at: at(1_200_000),
+        args: parse(ARGS.as_bytes(), &Limits::MONEY).expect("arguments"),
+    }
+}
+
+struct World {
+    roster: Roster,
+    frozen: FrozenRequest,
+    statement: DecisionStatement,
+    signer: u8,
+    state: RequestState,
+    waits_until: Timestamp,
+    orphaned: bool,
+    row_sha256: Option<Digest>,
+    challenge: Option<IssuedChallenge>,
+    approvals: Vec<Approval>,
+    now: Timestamp,
+}
+
+fn world() -> World {
+    let roster = roster();
+    let frozen = FrozenRequest::freeze(draft(&roster)).expect("frozen");
+    let statement = DecisionStatement {
+        gate: roster.gate,
+        gate_key_sha256: roster.log_key.digest(),
+        environment: Environment::Test,
+        request: frozen.members().request,
+        request_sha256: frozen.request_sha256(),
+        args_sha256: frozen.args_sha256(),
+        tool: name("refund"),
+        decision: DecisionKind::Approve,
+        approver: person(2),
+        key_sha256: secret(2).public().digest(),
+        role: name("billing-approver"),
+        row_sha256: Digest::of(b"row"),
+        roster_sha256: roster.digest().expect("digest"),
+        shown_sha256: Digest::of(b"shown"),
+        context_sha256: None,
+        challenge: Nonce::from_bytes([9; 32]),
+        checkpoint: CheckpointRef { size: 12, root: Digest::of(b"root") },
+        reason_sha256: None,
+        app_version: "0.1.0".to_owned(),
+        issued_at: at(1_000),
+        expires_at: at(301_000),
+    };
+    let challenge =
+        IssuedChallenge { request: statement.request, key_sha256: statement.key_sha256, issued_at: statement.issued_at, used: false };
+    World {
+        waits_until: frozen.members().expires_at,
+        row_sha256: Some(frozen.members().row_sha256),
+        challenge: Some(challenge),
+        roster,
+        frozen,
+        statement,
+        signer: 2,
+        state: RequestState::Pending,
+        orphaned: false,
+        approvals: Vec::new(),
+        now: at(2_000),
+    }
+}
+
+impl World {
+    fn outcome(&self) -> Result<Judgement, Code> {
+        let envelope = self.statement.sign(&secret(self.signer)).expect("signed");
+        let verified = decision::verify(&envelope, &self.roster).map_err(|refusal| refusal.code)?;
+        let case = Case {
+            frozen: &self.frozen,
+            state: self.state,
+            waits_until: self.waits_until,
+            orphaned: self.orphaned,
+            row_sha256: self.row_sha256,
+            shown_sha256: Digest::of(b"shown"),
+            roster: &self.roster,
+            challenge: self.challenge,
+            approvals: &self.approvals,
+            now: self.now,
+        };
+        judge(&verified, &case).map_err(|refusal| refusal.code)
+    }
+}
+
+fn approval(seed: u8, role: &str) -> Approval {
+    Approval { approver: person(seed), role: name(role), key_sha256: secret(seed).public().digest() }
+}
+
+/// Makes one thing wrong.
+type Spoil = fn(&mut World);
+
+#[test]
+fn a_valid_decision_counts() {
+    let judgement = world().outcome().expect("counts");
+    assert_eq!(judgement.input, RequestInput::Approve { quorum: true });
+    assert_eq!((judgement.state, judgement.given, judgement.needed, judgement.sole_admin), (RequestState::Approved, 1, 1, false));
+}
+
+#[test]
+fn each_broken_rule_has_its_own_code() {
+    let cases: &[(&str, Spoil, Code)] = &[
+        ("another gate", |w| w.statement.gate = GateId::of(&secret(50).public()), Code::GateWrong),
+        ("another environment", |w| w.statement.environment = Environment::Live, Code::EnvironmentWrong),
+        ("another gate key", |w| w.statement.gate_key_sha256 = Digest::of(b"x"), Code::GateWrong),
+        ("another request", |w| w.statement.request = RequestId::from_random([55; 16]), Code::RequestWrong),
+        ("changed bytes", |w| w.statement.request_sha256 = Digest::of(b"x"), Code::BytesDiffer),
+        ("changed arguments", |w| w.statement.args_sha256 = Digest::of(b"x"), Code::BytesDiffer),
+        ("another tool", |w| w.statement.tool = name("wire_transfer"), Code::ToolWrong),
+        ("another row", |w| w.statement.row_sha256 = Digest::of(b"x"), Code::RowStale),
+        ("a changed row", |w| w.row_sha256 = Some(Digest::of(b"x")), Code::RowStale),
+        ("a removed row", |w| w.row_sha256 = None, Code::RowStale),
+        ("another roster", |w| w.statement.roster_sha256 = Digest::of(b"x"), Code::RosterStale),
+        ("another screen", |w| w.statement.shown_sha256 = Digest::of(b"x"), Code::ShownDiffers),
+        ("no challenge", |w| w.challenge = None, Code::ChallengeInvalid),
+        ("a challenge for another key", |w| { if let Some(c) = &mut w.challenge { c.key_sha256 = Digest::of(b"x") } }, Code::ChallengeInvalid),
+        ("a challenge of another time", |w| { if let Some(c) = &mut w.challenge { c.issued_at = at(1_001) } }, Code::ChallengeInvalid),
+        ("a used challenge", |w| { if let Some(c) = &mut w.challenge { c.used = true } }, Code::ChallengeReplayed),
+        ("a foreign key", |w| w.signer = 3, Code::EnvelopeKeyWrong),
+        ("an unenrolled key", |w| w.statement.key_sha256 = secret(77).public().digest(), Code::KeyUnknown),
+        ("a device key", |w| { w.signer = 102; w.statement.key_sha256 = secret(102).public().digest() }, Code::KeyUseWrong),
+        ("a stopped key", |w| stop(&mut w.roster, 2), Code::KeyStopped),
+        ("another person's name", |w| w.statement.approver = person(1), Code::ApproverWrong),
+        ("a role not asked for", |w| w.statement.role = name("treasury"), Code::RoleNotNeeded),
+        ("a role not held", |w| sign_as(w, 4), Code::RoleNotHeld),
+        ("the agent's owner", |w| sign_as(w, 3), Code::SelfApproval),
+        ("arrived late", |w| w.now = at(301_000), Code::DecisionExpired),
+        ("valid for too long", |w| w.statement.expires_at = at(301_001), Code::DecisionExpired),
+        ("valid for no time", |w| w.statement.expires_at = w.statement.issued_at, Code::DecisionExpired),
+        ("the request's last moment", |w| w.waits_until = w.now, Code::RequestExpired),
+        ("a decided request", |w| w.state = RequestState::Approved, Code::RequestAlreadyDecided),
+        ("a consumed request", |w| w.state = RequestState::Consumed, Code::RequestAlreadyDecided),
+        ("a denied request", |w| w.state = RequestState::Denied, Code::RequestAlreadyDecided),
+        ("an expired request", |w| w.state = RequestState::Expired, Code::RequestExpired),
+        ("a withdrawn request", |w| w.state = RequestState::Withdrawn, Code::RequestWithdrawn),
+        ("a stale request", |w| w.state = RequestState::Stale, Code::RequestStale),
+        ("a revoked request", |w| w.state = RequestState::Revoked, Code::RequestRevoked),
+        ("an orphaned request", |w| w.orphaned = true, Code::RequestOrphaned),
+        ("a second approval", |w| w.approvals = vec![approval(2, "billing-approver")], Code::AlreadyApproved),
+        ("nothing to retract", |w| w.statement.decision = DecisionKind::Retract, Code::ApprovalMissing),
+        ("nothing to revoke", |w| w.statement.decision = DecisionKind::Revoke, Code::RequestNotApproved),
+    ];
+    for (what, spoil, code) in cases {
+        let mut world = world();
+        spoil(&mut world);
+        assert_eq!(world.outcome().err(), Some(*code), "{what}");
+    }
+}
+
+fn stop(roster: &mut Roster, seed: u8) {
+    let key = secret(seed).public();
+    roster.persons.iter_mut().flat_map(|person| &mut person.keys).filter(|found| found.key == key).for_each(|found| found.stopped_at = Some(at(1)));
+}
+
+/// Person `seed` signs, with a challenge of their own and the roster of today.
+fn sign_as(world: &mut World, seed: u8) {
+    world.signer = seed;
+    world.statement.approver = person(seed);
+    world.statement.key_sha256 = secret(seed).public().digest();
+    if let Some(challenge) = &mut world.challenge {
+        challenge.key_sha256 = world.statement.key_sha256;
+    }
+}
+
+#[test]
+fn nobody_in_the_requesters_chain_decides() {
+    let chains: [(&str, fn(&mut Draft)); 4] = [
+        ("owner of the agent", |d| d.agents[0].owner = Some(person(2))),
+        ("owner of the agent that sent it", |d| d.agents.push(ChainLink { agent: name("boss"), owner: Some(person(2)) })),
+        ("the person it is for", |d| d.on_behalf_of = Some(person(2).to_string())),
+        ("the proposer", |d| d.proposer = Some(person(2))),
+    ];
+    for (what, chain) in chains {
+        for decision in [DecisionKind::Approve, DecisionKind::Deny] {
+            let mut world = world();
+            let mut draft = draft(&world.roster);
+            chain(&mut draft);
+            world.frozen = FrozenRequest::freeze(draft).expect("frozen");
+            world.statement.request_sha256 = world.frozen.request_sha256();
+            world.statement.decision = decision;
+            assert_eq!(world.outcome().err(), Some(Code::SelfApproval), "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
+    let first = admission(1, &["admin", "billing-approver"]);
+    let sole = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
+    let second = sole.with_admission(&admission(2, &["admin"])).expect("admitted");
+    for (roster, tool, expected) in
+        [(&sole, "gate.roster.change", Ok(true)), (&second, "gate.roster.change", Err(Code::SelfApproval)), (&sole, "refund", Err(Code::SelfApproval))]
+    {
+        let mut draft = draft(roster);
+        draft.agents = Vec::new();
+        draft.proposer = Some(person(1));
+        draft.tool = name(tool);
+        draft.needs = vec![Need { role: name("admin"), quorum: 1 }];
+        let frozen = FrozenRequest::freeze(draft).expect("frozen");
+        let found = decision::eligible(&person(1), &name("admin"), &frozen, roster).map_err(|refusal| refusal.code);
+        assert_eq!(found, expected, "{tool}");
+    }
+}
+
+#[test]
+fn a_quorum_counts_persons_each_for_one_need() {
+    let mut draft = draft(&roster());
+    draft.needs = vec![Need { role: name("billing-approver"), quorum: 2 }, Need { role: name("treasury"), quorum: 1 }];
+    let frozen = FrozenRequest::freeze(draft).expect("frozen");
+    let cases: &[(&[Approval], u32, bool)] = &[
+        (&[], 0, false),
+        (&[approval(1, "billing-approver"), approval(2, "billing-approver")], 2, false),
+        (&[approval(1, "billing-approver"), approval(1, "billing-approver"), approval(3, "treasury")], 2, false),
+        (&[approval(1, "billing-approver"), approval(3, "billing-approver"), approval(3, "treasury")], 2, false),
+        (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "treasury")], 3, true),
+    ];
+    for (approvals, given, reached) in cases {
+        let found = quorum(&frozen, approvals);
+        assert_eq!((found.given, found.needed, found.reached), (*given, 3, *reached), "{approvals:?}");
+    }
+}
+
+#[test]
+fn an_approval_falls_with_its_key_and_its_role() {
+    let world = world();
+    let approvals = [approval(2, "billing-approver")];
+    assert_eq!(still_approved(&world.frozen, &approvals, &world.roster), Ok(()));
+    assert_eq!(still_approved(&world.frozen, &[], &world.roster).expect_err("none").code, Code::QuorumMissing);
+    let mut stopped = world.roster.clone();
+    stop(&mut stopped, 2);
+    assert_eq!(still_approved(&world.frozen, &approvals, &stopped).expect_err("stopped").code, Code::KeyStopped);
+    let mut demoted = world.roster.clone();
+    demoted.persons.iter_mut().for_each(|person| person.roles = BTreeSet::from([name("auditor")]));
+    assert_eq!(still_approved(&world.frozen, &approvals, &demoted).expect_err("demoted").code, Code::RoleNotHeld);
+}
+
+#[test]
+fn a_denial_ends_it_and_a_reason_has_one_digest() {
+    let mut world = world();
+    world.statement.decision = DecisionKind::Deny;
+    assert_eq!(world.outcome().map(|judgement| judgement.state), Ok(RequestState::Denied));
+    let salt = Salt::from_bytes([1; 32]);
+    assert_ne!(decision::reason_sha256(&salt, "wrong payee"), decision::reason_sha256(&salt, "wrong payee "));
+}
+
+#[test]
+fn frozen_bytes_read_back_and_nothing_else_does() {
+    let frozen = FrozenRequest::freeze(draft(&roster())).expect("frozen");
+    let again = FrozenRequest::parse(frozen.bytes()).expect("reads back");
+    assert_eq!(again, frozen);
+    assert_eq!(frozen.canonical_args(), ARGS.as_bytes());
+    let text = String::from_utf8(frozen.bytes().to_vec()).expect("text");
+    let changed = [
+        text.replace("1500", "1501"),
+        text.replace("\"v\":1", "\"v\":2"),
+        text.replace("{\"agents\"", "{ \"agents\""),
+        text.replace("\"quorum\":1", "\"quorum\":0"),
+        text.replace("\"upstream\":null,", ""),
+        text.replace("\"v\":1", "\"v\":1,\"w\":1"),
+    ];
+    for (index, text) in changed.iter().enumerate() {
+        match FrozenRequest::parse(text.as_bytes()) {
+            Ok(other) => assert!(other.request_sha256() != frozen.request_sha256() && index == 0, "{index}"),
+            Err(refusal) => assert_ne!(index, 0, "{refusal}"),
+        }
+    }
+    let one = frozen::args_sha256(&Salt::from_bytes([1; 32]), b"{}");
+    assert_ne!(one, frozen::args_sha256(&Salt::from_bytes([2; 32]), b"{}"));
+}
+
+fn claims(world: &World) -> TokenClaims {
+    TokenClaims {
+        jti: Nonce::from_bytes([3; 32]),
+        audience: world.roster.gate.to_string(),
+        issued_at: at(3_000),
+        expires_at: at(63_000),
+        request: world.frozen.members().request,
+        args_sha256: world.frozen.args_sha256(),
+        tool: name("refund"),
+        operation: OperationKey::money(&name("refund"), &world.frozen.members().request, &world.frozen.args_sha256()),
+        attempt: 1,
+        decisions: vec![Digest::of(b"decision")],
+    }
+}
+
+#[test]
+fn a_token_is_good_for_its_executor_tool_arguments_and_time_only() {
+    let world = world();
+    let claims = claims(&world);
+    let minted = token::mint(&claims, &secret(91)).expect("minted");
+    let key = secret(91).public();
+    let check = |text: &str, key, audience: &str, tool: &str, args: &Digest, now| {
+        token::verify(text, key, audience, &name(tool), args, now).map(|token| token.claims().clone()).map_err(|refusal| refusal.code)
+    };
+    let gate = claims.audience.clone();
+    let args = claims.args_sha256;
+    assert_eq!(check(&minted, &key, &gate, "refund", &args, at(62_999)), Ok(claims.clone()));
+    let other = Digest::of(b"other");
+    let other_key = secret(92).public();
+    let mut flipped = minted.clone().into_bytes();
+    flipped[40] ^= 1;
+    let flipped = String::from_utf8(flipped).expect("text");
+    let refused = [
+        ("other arguments", check(&minted, &key, &gate, "refund", &other, at(4_000)), Code::SignatureInvalid),
+        ("another executor", check(&minted, &key, "exe_other", "refund", &args, at(4_000)), Code::SignatureInvalid),
+        ("another key", check(&minted, &other_key, &gate, "refund", &args, at(4_000)), Code::SignatureInvalid),
+        ("another tool", check(&minted, &key, &gate, "wire_transfer", &args, at(4_000)), Code::ToolWrong),
+        ("its last moment", check(&minted, &key, &gate, "refund", &args, at(63_000)), Code::TokenExpired),
+        ("no token", check("", &key, &gate, "refund", &args, at(4_000)), Code::TokenMalformed),
+    ];
+    for (what, found, code) in refused {
+        assert_eq!(found, Err(code), "{what}");
+    }
+    assert!(check(&flipped, &key, &gate, "refund", &args, at(4_000)).is_err());
+    for spoiled in [
+        TokenClaims { expires_at: claims.issued_at.plus_ms(300_001), ..claims.clone() },
+        TokenClaims { expires_at: claims.issued_at, ..claims.clone() },
+        TokenClaims { attempt: 0, ..claims.clone() },
+        TokenClaims { decisions: Vec::new(), ..claims.clone() },
+    ] {
+        assert_eq!(token::mint(&spoiled, &secret(91)).expect_err("not minted").code, Code::TokenMalformed);
+    }
+}
