@@ -17,7 +17,7 @@ export const en = {
     live: "LIVE",
     test: "TEST",
   } satisfies Record<Environment, string>,
-  environmentName: (word: string) => `Environment: ${word}`,
+  environmentLabel: "Environment",
   automated: "AUTOMATED",
 
   frame: {
@@ -112,6 +112,7 @@ export const en = {
     sort: "Sort",
     sorts: { expires: "expires first", newest: "newest first" },
     upToDate: (time: string) => `Up to date ${time}`,
+    behind: (time: string) => `Not up to date since ${time}`,
     asOf: (time: string) => `as of ${time}`,
     fresh: (count: number) => plural(count, "new request", "new requests"),
     freshExpires: (time: string) => `(first expires in ${time})`,
@@ -135,6 +136,7 @@ export const en = {
     forPerson: "for",
     approvals: (text: string) => `${text} approvals`,
     notEligible: "You cannot decide this",
+    endedWord: "ended",
     ended: "No longer waiting. Open it to see what happened.",
     endedName: (ended: string, row: string) => `Ended: ${ended}. ${row}`,
     states: {

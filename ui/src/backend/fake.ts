@@ -1,0 +1,227 @@
+import type { Backend } from "./backend";
+import { inventedRows, rowName, type InventedRequest } from "./fake-requests";
+import type {
+  BackendError,
+  ConsoleState,
+  InboxChanged,
+  InboxPage,
+  InboxQuery,
+  InboxRow,
+  Settings,
+} from "./types";
+
+/** Seconds since some fixed moment; the invented gate's clock. */
+export type Seconds = () => number;
+
+const startOfDay = 14 * 3600 + 27 * 60;
+
+function timeOfDay(seconds: number, withSeconds: boolean): string {
+  const whole = Math.floor(startOfDay + seconds) % 86_400;
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return parts
+    .slice(0, withSeconds ? 3 : 2)
+    .map((part) => part.toString().padStart(2, "0"))
+    .join(":");
+}
+
+function remaining(seconds: number): string {
+  const left = Math.max(0, Math.floor(seconds));
+  if (left < 300) return `${Math.floor(left / 60).toString()}:${(left % 60).toString().padStart(2, "0")}`;
+  const minutes = Math.floor(left / 60);
+  if (minutes < 60) return `${minutes.toString()} min`;
+  return `${Math.floor(minutes / 60).toString()} h ${(minutes % 60).toString().padStart(2, "0")}`;
+}
+
+export const enrolledState: ConsoleState = {
+  environment: "test",
+  gate: { state: "connected", since_text: "10:41:07", detail: "" },
+  clock: { state: "ok", text: "ok" },
+  key: { state: "active", label: "laptop-7", text: "", error_id: null },
+  person: { name: "Ada Example", roles: ["support-lead", "billing-approver"] },
+  automated: false,
+  mirror: { state: "verified", size: "4,182", text: "" },
+  notifications: { available: true, error_id: null },
+  theme: "system",
+  window_title: "TEST - 7 waiting - Vidimus",
+};
+
+export const notEnrolledState: ConsoleState = {
+  ...enrolledState,
+  environment: null,
+  gate: { state: "none", since_text: "", detail: "" },
+  key: { state: "none", label: "", text: "", error_id: null },
+  person: null,
+  mirror: { state: "empty", size: "", text: "" },
+  window_title: "Vidimus",
+};
+
+/** An invented core with the behaviour that the real one promises: for tests, and for drawing without a gate. */
+export class FakeBackend implements Backend {
+  state: ConsoleState;
+  kept: Settings = { theme: "system", notification_privacy: "guarded", version: "0.1.0", build: "3f9a1c07" };
+  requests: InventedRequest[];
+  /** What the page asked to be opened, in order. */
+  readonly opened: string[] = [];
+  readonly asked: InboxQuery[] = [];
+  failing: BackendError | null = null;
+  pageMax = 500;
+
+  readonly #now: Seconds;
+  readonly #inboxListeners = new Set<(change: InboxChanged) => void>();
+  readonly #stateListeners = new Set<() => void>();
+
+  constructor(now: Seconds, requests: InventedRequest[] = inventedRows(), state: ConsoleState = enrolledState) {
+    this.#now = now;
+    this.requests = requests;
+    this.state = state;
+  }
+
+  async consoleState(): Promise<ConsoleState> {
+    return this.#answer({ ...this.state });
+  }
+
+  async inbox(query: InboxQuery): Promise<InboxPage> {
+    this.asked.push(query);
+    const words = query.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const matching = this.requests
+      .filter((request) => this.#inView(request, query))
+      .filter((request) => words.every((word) => rowName(request).toLowerCase().includes(word)))
+      .sort((one, other) => this.#compare(one, other, query));
+    return this.#answer({
+      rows: matching.slice(0, this.pageMax).map((request) => this.#row(request)),
+      total: matching.length.toString(),
+      counts: {
+        waiting: this.#count((request) => request.ended === null),
+        mine: this.#count((request) => request.ended === null && request.eligible),
+        decided: this.#count((request) => request.ended !== null),
+      },
+      taken_at_text: timeOfDay(this.#now(), true),
+    });
+  }
+
+  async openReview(request: string): Promise<void> {
+    this.opened.push(request);
+    return this.#answer(undefined);
+  }
+
+  async openEnrolment(): Promise<void> {
+    this.opened.push("enrolment");
+    return this.#answer(undefined);
+  }
+
+  async openKeys(): Promise<void> {
+    this.opened.push("keys");
+    return this.#answer(undefined);
+  }
+
+  async settings(): Promise<Settings> {
+    return this.#answer({ ...this.kept });
+  }
+
+  async saveSettings(settings: Settings): Promise<void> {
+    await this.#answer(undefined);
+    this.kept = settings;
+    this.become({ theme: settings.theme });
+  }
+
+  onInboxChanged(listener: (change: InboxChanged) => void): () => void {
+    this.#inboxListeners.add(listener);
+    return () => this.#inboxListeners.delete(listener);
+  }
+
+  onConsoleStateChanged(listener: () => void): () => void {
+    this.#stateListeners.add(listener);
+    return () => this.#stateListeners.delete(listener);
+  }
+
+  /** A request arrives. */
+  add(request: InventedRequest): void {
+    this.requests = [...this.requests, request];
+    this.#tell("1", `1 new request: ${request.effect}, ${request.reversibility}.`);
+  }
+
+  /** A request ends elsewhere. */
+  end(request: string, state: string, tombstone: string): void {
+    this.requests = this.requests.map((entry) =>
+      entry.request === request ? { ...entry, state, ended: tombstone } : entry,
+    );
+    this.#tell("0", "");
+  }
+
+  become(change: Partial<ConsoleState>): void {
+    this.state = { ...this.state, ...change };
+    for (const listener of this.#stateListeners) listener();
+  }
+
+  #tell(added: string, announcement: string): void {
+    const waiting = this.#count((request) => request.ended === null);
+    const sentence = announcement === "" ? "" : `${announcement} ${waiting} waiting.`;
+    for (const listener of this.#inboxListeners) listener({ waiting, added, announcement: sentence });
+  }
+
+  #answer<Answer>(answer: Answer): Promise<Answer> {
+    // The core rejects with a plain tagged value, not with an Error.
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+    return this.failing === null ? Promise.resolve(answer) : Promise.reject(this.failing);
+  }
+
+  #count(counted: (request: InventedRequest) => boolean): string {
+    return this.requests.filter(counted).length.toString();
+  }
+
+  /** The lists of what waits name what ended too, so that a row on screen can say who ended it. */
+  #inView(request: InventedRequest, { view }: InboxQuery): boolean {
+    if (view === "decided") return request.ended !== null;
+    return view === "waiting" || request.eligible;
+  }
+
+  #compare(one: InventedRequest, other: InventedRequest, { sort }: InboxQuery): number {
+    return sort === "newest"
+      ? other.received_s - one.received_s
+      : one.expires_s - other.expires_s || one.request.localeCompare(other.request);
+  }
+
+  #row(request: InventedRequest): InboxRow {
+    const left = request.expires_s - this.#now();
+    const { ended, received_s, expires_s, ...rest } = request;
+    const expires_in_text = remaining(left);
+    return {
+      ...rest,
+      expires_in_text,
+      expires_soon: left < 60,
+      expires_at_text: timeOfDay(expires_s, false),
+      received_at_text: timeOfDay(received_s, false),
+      tombstone_text: ended,
+      accessible_name: `${rowName(request)}. Expires in ${expires_in_text}.`,
+    };
+  }
+}
+
+function scenario(name: string | null): ConsoleState {
+  switch (name) {
+    case "not-enrolled":
+      return notEnrolledState;
+    case "live":
+      return { ...enrolledState, environment: "live", window_title: "LIVE - 7 waiting - Vidimus" };
+    case "offline":
+      return {
+        ...enrolledState,
+        gate: { state: "offline", since_text: "14:20", detail: "" },
+        notifications: { available: false, error_id: "E-NOT-1" },
+        clock: { state: "off", text: "42 s behind" },
+      };
+    case "automated":
+      return { ...enrolledState, automated: true };
+    default:
+      return enrolledState;
+  }
+}
+
+/** The invented core for `npm run dev`: `?scenario=offline&theme=dark&requests=none`. */
+export function fromAddress(address: URL): FakeBackend {
+  const requests = address.searchParams.get("requests") === "none" ? [] : inventedRows();
+  const fake = new FakeBackend(() => performance.now() / 1000, requests, scenario(address.searchParams.get("scenario")));
+  const theme = address.searchParams.get("theme");
+  if (theme === "light" || theme === "dark") fake.state = { ...fake.state, theme };
+  return fake;
+}
