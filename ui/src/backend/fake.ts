@@ -1,5 +1,5 @@
 import type { Backend } from "./backend";
-import { inventedRows, rowName, type InventedRequest } from "./fake-requests";
+import { invented, inventedRows, rowName, type InventedRequest } from "./fake-requests";
 import type {
   BackendError,
   ConsoleState,
@@ -223,5 +223,13 @@ export function fromAddress(address: URL): FakeBackend {
   const fake = new FakeBackend(() => performance.now() / 1000, requests, scenario(address.searchParams.get("scenario")));
   const theme = address.searchParams.get("theme");
   if (theme === "light" || theme === "dark") fake.state = { ...fake.state, theme };
+  if (address.searchParams.get("scenario") === "busy") setTimeout(() => { beBusy(fake); }, 500);
   return fake;
+}
+
+function beBusy(fake: FakeBackend): void {
+  fake.end("01JD8V4B2X", "denied", "denied by Bo Specimen 14:27");
+  fake.end("01JD8V41ZM", "approved", "approved by Bo Specimen 14:27");
+  fake.add(invented("01JD8W0001", { headline: "Refund EUR 300.00 to invoice 851 of Dolor Sit SA", expires_s: 600 }));
+  fake.add(invented("01JD8W0002", { headline: "Refund EUR 7.50 to invoice 799 of Amet Stationery", expires_s: 1440 }));
 }

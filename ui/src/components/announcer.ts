@@ -14,11 +14,24 @@ export class Announcer {
     };
   }
 
+  /** Says a sentence and leaves it standing in the status line. */
   say(sentence: string): void {
-    if (this.#container === null || sentence === "") return;
+    for (const line of this.#container?.children ?? []) line.classList.add("out-of-sight");
+    this.#insert(sentence)?.classList.remove("out-of-sight");
+  }
+
+  /** Says what is written elsewhere on the screen already. */
+  sayOnly(sentence: string): void {
+    this.#insert(sentence);
+  }
+
+  #insert(sentence: string): HTMLElement | null {
+    if (this.#container === null || sentence === "") return null;
     const line = document.createElement("p");
+    line.className = "out-of-sight";
     line.textContent = sentence;
     this.#container.append(line);
     while (this.#container.childElementCount > spokenMax) this.#container.firstElementChild?.remove();
+    return line;
   }
 }

@@ -107,7 +107,7 @@ export const en = {
     } satisfies Record<InboxView, string>,
     viewGroup: "Which requests",
     search: "Search requests",
-    searchHint: "Tool, agent, payee, id, amount",
+    searchHint: "Tool, agent, payee, amount",
     clearSearch: "Clear search",
     sort: "Sort",
     sorts: { expires: "expires first", newest: "newest first" },
