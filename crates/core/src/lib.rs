@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bytes;
+pub mod checkpoint;
 pub mod code;
 pub mod decision;
 pub mod dsse;
@@ -10,13 +11,18 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod money;
+pub mod note;
 pub mod operation;
 pub mod paseto;
 pub mod record;
+pub mod render;
 pub mod request;
 pub mod roster;
+pub mod route;
 pub mod sign;
 pub mod statement;
+pub mod table;
+pub mod template;
 pub mod time;
 pub mod token;
 pub mod tree;

@@ -74,3 +74,63 @@ pub const CALL_KEY_CHARS_MIN: usize = 16;
 
 /// A caller's own operation key. *Unit*: characters.
 pub const CALL_KEY_CHARS_MAX: usize = 128;
+
+/// The text of an effect table. *Unit*: bytes. Holds [`TABLE_ROWS_MAX`] rows with their schemas.
+pub const TABLE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Rows of a table. *Unit*: rows. Beyond it nobody owns what the table says.
+pub const TABLE_ROWS_MAX: usize = 10_000;
+
+/// A template of a row. *Unit*: bytes. A sentence or a URL.
+pub const TEMPLATE_BYTES_MAX: usize = 2000;
+
+/// Words of a row: a label, how to undo. *Unit*: bytes. A line or two on the screen.
+pub const WORDS_BYTES_MAX: usize = 1000;
+
+/// Faults of arguments that are told at once. *Unit*: faults. More than a model corrects in one go.
+pub const SCHEMA_FAULTS_MAX: usize = 20;
+
+/// The compiled form of one pattern in a schema. *Unit*: bytes. Bounds a pattern that repeats repetitions.
+pub const SCHEMA_PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Subschemas that are looked at for one place in the arguments. *Unit*: subschemas. Bounds a schema of references.
+pub const SCHEMA_REFERENCES_MAX: usize = 1000;
+
+/// Persons of one role that a row may ask for. *Unit*: persons.
+pub const QUORUM_MAX: u32 = 20;
+
+/// How long a request waits. *Unit*: seconds. Thirty days: what nobody decided in a month, nobody wants.
+pub const REQUEST_TTL_S_MAX: u64 = 30 * 24 * 3600;
+
+/// How long a request waits where its row does not say. *Unit*: seconds.
+pub const REQUEST_TTL_S_DEFAULT: u64 = 1800;
+
+/// How long a provider keeps a key. *Unit*: seconds. A year; providers promise less.
+pub const KEY_VALID_S_MAX: u64 = 365 * 24 * 3600;
+
+/// How long a provider keeps a key where the row does not say. *Unit*: seconds. The shortest time that common providers promise.
+pub const KEY_VALID_S_DEFAULT: u64 = 24 * 3600;
+
+/// Attempts of one operation. *Unit*: attempts. Then a person looks.
+pub const ATTEMPTS_MAX: u32 = 10;
+
+/// Attempts of one operation where the row does not say. *Unit*: attempts.
+pub const ATTEMPTS_DEFAULT: u32 = 3;
+
+/// How long the outside world needs to settle. *Unit*: seconds. A week covers a bank holiday.
+pub const SETTLE_S_MAX: u64 = 7 * 24 * 3600;
+
+/// How long the outside world needs to settle where the row does not say. *Unit*: seconds.
+pub const SETTLE_S_DEFAULT: u64 = 60;
+
+/// How long a tool's answer may take. *Unit*: seconds. Leases are renewed meanwhile.
+pub const EXECUTOR_TIMEOUT_S_MAX: u64 = 120;
+
+/// How long a tool's answer may take where the row does not say. *Unit*: seconds.
+pub const EXECUTOR_TIMEOUT_S_DEFAULT: u64 = 10;
+
+/// Requests of one agent that wait at once. *Unit*: requests.
+pub const AGENT_PENDING_MAX: u64 = 1000;
+
+/// Requests of one agent that wait at once where its list does not say. *Unit*: requests. What a person can read in an hour.
+pub const AGENT_PENDING_DEFAULT: u64 = 20;

@@ -1,0 +1,151 @@
+//! The rules between rows: names, what sets off what, and who may call it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fault::{Report, Rule};
+use super::parse::{ReadAgent, ReadRow, ReadTable};
+use crate::ids::{Effect, Name};
+
+/// The prefix of the gate's own tools.
+pub(super) const RESERVED_PREFIX: &str = "gate.";
+
+/// First words of names that promise to change nothing.
+const SAYS_READ: &[&str] = &["get", "list", "search", "find", "fetch", "read", "show", "lookup", "query"];
+
+/// First words of names that promise to change something.
+const SAYS_WRITE: &[&str] = &[
+    "create", "update", "delete", "close", "send", "set", "cancel", "upsert", "add", "remove", "write", "post", "pay", "refund", "wire",
+    "transfer", "issue", "sync",
+];
+
+/// Words that make something.
+const MAKES: &[&str] = &["create", "insert", "add", "make", "update", "upsert", "set"];
+
+/// Checks the table as a whole. `file` are the rows of the file, without the gate's own.
+pub(super) fn check_table(table: &ReadTable, report: &mut Report) {
+    let effects: BTreeMap<&Name, Effect> = table.rows.iter().map(|row| (&row.declared.tool, row.declared.effect)).collect();
+    for row in &table.rows {
+        check_name(row, report);
+        check_reads(row, &effects, &table.unreadable, report);
+        check_triggers(row, table, report);
+    }
+    check_look_alikes(table, report);
+    check_agents(table, report);
+}
+
+fn words_of(tool: &Name) -> Vec<String> {
+    tool.as_str().to_ascii_lowercase().split(['_', '-', '.']).map(str::to_owned).collect()
+}
+
+fn check_name(row: &ReadRow, report: &mut Report) {
+    let (tool, effect, place) = (&row.declared.tool, row.declared.effect, row.at("tool"));
+    let words = words_of(tool);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.windows(2).any(|pair| pair[0] == "or" && MAKES.contains(&pair[1])) {
+        let message = format!("`{tool}` reads or makes, so that no label is true of it; split it into two tools");
+        report.fault(&place, Rule::ToolMixesEffects, message);
+    }
+    if words.iter().skip(1).rev().skip(1).any(|word| *word == "and") {
+        report.fault(&place, Rule::ToolDoesTwoThings, format!("`{tool}` does two things under one approval; split it into two tools"));
+    }
+    // The last words of a dotted name are the tool's own: `crm.get_contact`.
+    let own = tool.as_str().rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let first = own.split(['_', '-']).next().unwrap_or_default();
+    if effect != Effect::Read && SAYS_READ.contains(&first) {
+        report.warn(&place, Rule::NameSaysRead, format!("`{tool}` sounds like a read and is labelled `{effect}`; rename it, so that nobody takes it for one"));
+    }
+    if effect == Effect::Read && SAYS_WRITE.contains(&first) {
+        report.warn(&place, Rule::NameSaysWrite, format!("`{tool}` sounds like a change and is labelled `read`; mend the label or the name"));
+    }
+}
+
+/// Facts and states are reads that the gate makes by itself: nobody is asked, so they must be reads by their label.
+fn check_reads(row: &ReadRow, effects: &BTreeMap<&Name, Effect>, unreadable: &[Name], report: &mut Report) {
+    let facts = row.declared.facts.iter().enumerate().map(|(index, fact)| (format!("{}[{index}].tool", row.at("facts")), &fact.read.tool));
+    for (place, tool) in facts.chain(row.declared.state.iter().map(|state| (row.at("state.tool"), &state.tool))) {
+        match effects.get(tool) {
+            Some(Effect::Read) => {}
+            Some(effect @ (Effect::Write | Effect::Money)) => {
+                report.fault(&place, Rule::ToolNotRead, format!("`{tool}` is labelled `{effect}`, and this is asked without a person; name a read"));
+            }
+            None if unreadable.contains(tool) => {}
+            None => report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row; add one or mend the name")),
+        }
+    }
+}
+
+/// Walks whatever the row sets off, to the end, and compares the greatest harm with the row's own label.
+fn check_triggers(row: &ReadRow, table: &ReadTable, report: &mut Report) {
+    let find = |tool: &Name| table.rows.iter().find(|row| row.declared.tool == *tool);
+    for (index, tool) in row.declared.triggers.iter().enumerate() {
+        if find(tool).is_none() && !table.unreadable.contains(tool) {
+            let place = format!("{}[{index}]", row.at("triggers"));
+            report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row, so that nobody knows what it does; add one or mend the name"));
+        }
+    }
+    let mut seen: BTreeSet<&Name> = BTreeSet::from([&row.declared.tool]);
+    let mut chains: Vec<Vec<&ReadRow>> = vec![vec![row]];
+    let mut worst: Option<Vec<&ReadRow>> = None;
+    while let Some(chain) = chains.pop() {
+        let Some(last) = chain.last() else { continue };
+        if last.declared.effect > worst.as_ref().and_then(|chain| chain.last()).unwrap_or(&row).declared.effect {
+            worst = Some(chain.clone());
+        }
+        for next in last.declared.triggers.iter().filter_map(find) {
+            if seen.insert(&next.declared.tool) {
+                chains.push(chain.iter().copied().chain([next]).collect());
+            }
+        }
+    }
+    if let Some(chain) = worst {
+        let shown: Vec<String> = chain.iter().map(|row| format!("`{}` ({})", row.declared.tool, row.declared.effect)).collect();
+        let harm = chain.last().map_or(row.declared.effect, |last| last.declared.effect);
+        let words = format!("the label is lower than what the tool sets off: {}; label it `{harm}`", shown.join(" → "));
+        report.fault(&row.at("effect"), Rule::LabelTooLow, words);
+    }
+}
+
+/// The name without case and separators: what a hurried reader keeps of it.
+fn folded(tool: &Name) -> String {
+    words_of(tool).concat()
+}
+
+/// The folded name with the letters and digits that look alike made one.
+fn skeleton(tool: &Name) -> String {
+    folded(tool).replace('0', "o").replace(['1', 'i'], "l").replace("rn", "m").replace("vv", "w")
+}
+
+fn check_look_alikes(table: &ReadTable, report: &mut Report) {
+    let mut by_name: BTreeMap<&Name, &ReadRow> = BTreeMap::new();
+    let mut by_folded: BTreeMap<String, &ReadRow> = BTreeMap::new();
+    let mut by_skeleton: BTreeMap<String, &ReadRow> = BTreeMap::new();
+    for row in &table.rows {
+        let (tool, place) = (&row.declared.tool, row.at("tool"));
+        if let Some(other) = by_name.insert(tool, row) {
+            report.fault(&place, Rule::ToolDuplicate, format!("`{tool}` has a row already, `{}`; one tool has one row", other.path));
+        } else if let Some(other) = by_folded.insert(folded(tool), row) {
+            let words = format!("`{tool}` and `{}` differ in case or separators only; rename one", other.declared.tool);
+            report.fault(&place, Rule::ToolLookAlike, words);
+        } else if let Some(other) = by_skeleton.insert(skeleton(tool), row) {
+            report.warn(&place, Rule::ToolLookAlike, format!("`{tool}` and `{}` look alike; rename one", other.declared.tool));
+        }
+    }
+}
+
+fn check_agents(table: &ReadTable, report: &mut Report) {
+    let tools: BTreeSet<&Name> = table.rows.iter().map(|row| &row.declared.tool).chain(&table.unreadable).collect();
+    let mut agents: BTreeSet<&Name> = BTreeSet::new();
+    for ReadAgent { path, agent, listed } in &table.agents {
+        if !agents.insert(&agent.agent) {
+            report.fault(&format!("{path}.agent"), Rule::AgentDuplicate, format!("`{}` has a list already; an agent has one list", agent.agent));
+        }
+        for (index, tool) in listed.iter().enumerate() {
+            let place = format!("{path}.tools[{index}]");
+            if tool.as_str().starts_with(RESERVED_PREFIX) {
+                report.fault(&place, Rule::ToolReserved, format!("`{tool}` is a tool of the gate itself, proposed by persons; remove it"));
+            } else if !tools.contains(tool) {
+                report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row, so that it would never run; add one or mend the name"));
+            }
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! What a row says: its types and their canonical form.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::schema::Schema;
+use crate::bytes::Digest;
+use crate::code::{Code, Refusal};
+use crate::ids::{Effect, Name, Reversibility, words};
+use crate::json::Json;
+use crate::template::{ArgPath, Template};
+
+/// Everything that a row declares.
+///
+/// *Invariant*: made by the loader only, which has checked each rule of `docs/protocol.md`; what does not belong to the
+/// row's effect is empty.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Declaration {
+    /// The tool that the row is for.
+    pub tool: Name,
+    /// What a call can do to the world, at the most.
+    pub effect: Effect,
+    /// How far that can be taken back. `None` for a read, and never else.
+    pub reversibility: Option<Reversibility>,
+    /// How it is taken back, in words. `None` where nothing does.
+    pub undo: Option<String>,
+    /// The role of those who own the system behind the tool.
+    pub owner: Name,
+    /// Who must have approved. Empty unless money.
+    pub needs: Vec<Need>,
+    /// How long a request waits. *Unit*: seconds.
+    pub request_ttl_s: u64,
+    /// How long a request waits at the most, with more time given. *Unit*: seconds.
+    pub request_ttl_max_s: u64,
+    /// How long a complete approval rests, revocable, before it is used. *Unit*: seconds.
+    pub delay_s: u64,
+    /// When a waiting request is passed on. *Unit*: seconds.
+    pub escalate_after_s: Option<u64>,
+    /// How a repeated attempt is made safe.
+    pub idempotency: Idempotency,
+    /// How long the outside world needs before its state says anything. *Unit*: seconds.
+    pub settle_s: u64,
+    /// Answers to a first attempt that mean that nothing happened. HTTP status numbers, sorted.
+    pub no_effect_statuses: Vec<u16>,
+    /// The sentence that an approver reads first. `Some` for money.
+    pub summary: Option<Template>,
+    /// The arguments that make up the business effect. At least one for money.
+    pub business: Vec<ArgPath>,
+    /// The arguments that an approver may be asked for.
+    pub salient: Vec<ArgPath>,
+    /// What a call touches: executions that share a key keep their order.
+    pub touches: Vec<Template>,
+    /// Tools that this one sets off.
+    pub triggers: Vec<Name>,
+    /// Labels and formats of arguments.
+    pub fields: Vec<Field>,
+    /// Reads that are made for the approver.
+    pub facts: Vec<Fact>,
+    /// The read that captures the state before and after a write.
+    pub state: Option<ToolRead>,
+    /// JSON pointer to the receipt in a write's result.
+    pub receipt: Option<String>,
+    /// Whether the whole body of an irreversible write is recorded; without it, such a write does not load.
+    pub log_full_body: bool,
+    /// JSON pointer to the count of hits in a read's result.
+    pub hits: Option<String>,
+    /// What the arguments must look like.
+    pub schema: Schema,
+    /// The definition of an upstream's tool that the owner confirmed.
+    pub definition_sha256: Option<Digest>,
+    /// What carries the call out.
+    pub executor: Executor,
+}
+
+/// A role that must have approved, and by how many persons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The role.
+    pub role: Name,
+    /// How many distinct persons. At least one.
+    pub quorum: u32,
+    /// The role that a waiting request is passed on to.
+    pub escalate_to: Option<Name>,
+}
+
+/// How a repeated attempt is made safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idempotency {
+    /// The provider keeps the key and gives its first answer again.
+    Key {
+        /// How long the provider keeps it. *Unit*: seconds from the first attempt.
+        key_valid_s: u64,
+        /// How many attempts there may be.
+        attempts_max: u32,
+    },
+    /// The provider can be asked whether it happened.
+    Status(StatusRead),
+    /// Nothing makes it safe: one attempt, ever.
+    None,
+}
+
+impl Idempotency {
+    /// The word in the table.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Idempotency::Key { .. } => "key",
+            Idempotency::Status(_) => "status",
+            Idempotency::None => "none",
+        }
+    }
+}
+
+/// The read that asks a provider what became of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusRead {
+    /// The URL, with the place `{operation}`.
+    pub url: Template,
+    /// JSON pointer to the result in the answer; a value there says that it happened.
+    pub found: String,
+}
+
+impl StatusRead {
+    /// The URL that asks for this operation.
+    pub fn url_for(&self, operation: &Digest) -> String {
+        self.url.fill(&Json::object([("operation", operation.into())]))
+    }
+}
+
+/// How an argument is labelled and read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Which argument.
+    pub path: ArgPath,
+    /// Its name for people.
+    pub label: String,
+    /// How its value is read.
+    pub format: Format,
+}
+
+/// How a value is read. The value itself is always shown beside the reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    /// As it is.
+    Text,
+    /// An integer of minor units.
+    Money {
+        /// The argument that holds the ISO 4217 code.
+        currency: ArgPath,
+    },
+    /// An account number: in groups, with its check digits tested.
+    Account,
+    /// A date or a time.
+    Date,
+}
+
+impl Format {
+    /// The word in the table.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Money { .. } => "money",
+            Format::Account => "account",
+            Format::Date => "date",
+        }
+    }
+}
+
+/// A read with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRead {
+    /// The tool, whose row is a read.
+    pub tool: Name,
+    /// Its arguments, sorted by name.
+    pub args: Vec<(String, Given)>,
+}
+
+/// An argument of a read that the gate makes by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// Taken from the call's arguments. A template that is one place keeps the argument's type.
+    Template(Template),
+    /// Always the same.
+    Constant(Json),
+}
+
+impl ToolRead {
+    /// The arguments of the read for a call with these arguments. What the call did not give is left out.
+    pub fn arguments(&self, args: &Json) -> Json {
+        let given = self.args.iter().filter_map(|(name, given)| {
+            let value = match given {
+                Given::Template(template) => template.fill_json(args)?,
+                Given::Constant(value) => value.clone(),
+            };
+            Some((name.clone(), value))
+        });
+        Json::Object(given.collect())
+    }
+}
+
+/// A read that is made for the approver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is called on the screen.
+    pub label: String,
+    /// The read.
+    pub read: ToolRead,
+}
+
+words!(
+    /// The method of a request. No other is sent.
+    Method {
+        /// Asks.
+        Get = "GET",
+        /// Does.
+        Post = "POST",
+        /// Sets.
+        Put = "PUT",
+    }
+);
+
+/// What carries a call out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Executor {
+    /// The gate, over HTTP.
+    Http(HttpExecutor),
+    /// The gate, through an MCP server.
+    Mcp {
+        /// The server's name in the gate's configuration.
+        upstream: Name,
+        /// How long an answer may take. *Unit*: seconds.
+        timeout_s: u64,
+    },
+    /// A program of the tool's owner, which judges the decisions by itself.
+    Remote {
+        /// The executor's name in the roster.
+        executor: Name,
+        /// How long an answer may take. *Unit*: seconds.
+        timeout_s: u64,
+    },
+    /// The gate itself: its own tools.
+    Gate,
+}
+
+impl Executor {
+    /// The word in the table.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Executor::Http(_) => "http",
+            Executor::Mcp { .. } => "mcp",
+            Executor::Remote { .. } => "remote",
+            Executor::Gate => "gate",
+        }
+    }
+}
+
+/// How a call is sent over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpExecutor {
+    /// The method.
+    pub method: Method,
+    /// The URL. Constant for money.
+    pub url: Template,
+    /// The header that carries the operation's key.
+    pub idempotency_header: Option<String>,
+    /// Where the credential is found. It is read at execution, and never frozen or logged.
+    pub credential: Option<Credential>,
+    /// How long an answer may take. *Unit*: seconds.
+    pub timeout_s: u64,
+}
+
+/// Where a credential is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// In this environment variable of the gate.
+    Env(String),
+    /// In this file.
+    File(String),
+    /// In the keyring, under this name.
+    Keyring(String),
+}
+
+impl FromStr for Credential {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Credential, Refusal> {
+        let found = text.split_once(':').filter(|(_, name)| !name.is_empty() && !name.chars().any(char::is_control));
+        match found {
+            Some(("env", name)) if !name.contains('=') => Ok(Credential::Env(name.to_owned())),
+            Some(("file", name)) => Ok(Credential::File(name.to_owned())),
+            Some(("keyring", name)) => Ok(Credential::Keyring(name.to_owned())),
+            // The text is not repeated: someone may have put the secret itself here.
+            _ => Err(Refusal::new(Code::FieldMalformed, "a credential is not named by `env:`, `file:` or `keyring:`; write where it is found, never the secret")),
+        }
+    }
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Credential::Env(name) => write!(f, "env:{name}"),
+            Credential::File(name) => write!(f, "file:{name}"),
+            Credential::Keyring(name) => write!(f, "keyring:{name}"),
+        }
+    }
+}
+
+/// An agent's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// The agent.
+    pub agent: Name,
+    /// The tools that it may call, sorted. All of them have rows.
+    pub tools: Vec<Name>,
+    /// The hosts that it may be called back at, sorted.
+    pub callback_hosts: Vec<String>,
+    /// How many of its requests may wait at once.
+    pub pending_max: u32,
+}
+
+impl Agent {
+    /// Whether the agent may call this tool.
+    pub fn may_call(&self, tool: &Name) -> bool {
+        self.tools.binary_search(tool).is_ok()
+    }
+
+    pub(super) fn to_json(&self) -> Json {
+        Json::object([
+            ("agent", self.agent.as_str().into()),
+            ("tools", names(&self.tools)),
+            ("callback_hosts", Json::array(&self.callback_hosts)),
+            ("pending_max", self.pending_max.into()),
+        ])
+    }
+}
+
+impl Declaration {
+    /// The object whose canonical form is hashed: every member, `null` where there is none.
+    pub(super) fn to_json(&self) -> Result<Json, Refusal> {
+        let money = self.effect == Effect::Money;
+        let waiting = |seconds: u64| if money { Json::integer(seconds) } else { Ok(Json::Null) };
+        let (key_valid_s, attempts_max, status) = match &self.idempotency {
+            Idempotency::Key { key_valid_s, attempts_max } => (Json::integer(*key_valid_s)?, (*attempts_max).into(), Json::Null),
+            Idempotency::Status(read) => (Json::Null, Json::Null, read.to_json()),
+            Idempotency::None => (Json::Null, Json::Null, Json::Null),
+        };
+        let members = [
+            ("v", Json::from(1_u32)),
+            ("tool", self.tool.as_str().into()),
+            ("effect", self.effect.as_str().into()),
+            ("reversibility", self.reversibility.map(Reversibility::as_str).into()),
+            ("undo", self.undo.clone().into()),
+            ("owner", self.owner.as_str().into()),
+            ("needs", Json::Array(self.needs.iter().map(Need::to_json).collect())),
+            ("request_ttl_s", waiting(self.request_ttl_s)?),
+            ("request_ttl_max_s", waiting(self.request_ttl_max_s)?),
+            ("delay_s", waiting(self.delay_s)?),
+            ("escalate_after_s", self.escalate_after_s.map(Json::integer).transpose()?.into()),
+            ("idempotency", self.idempotency.as_str().into()),
+            ("key_valid_s", key_valid_s),
+            ("attempts_max", attempts_max),
+            ("settle_s", Json::integer(self.settle_s)?),
+            ("status", status),
+            ("no_effect_statuses", Json::array(self.no_effect_statuses.iter().map(|status| u32::from(*status)))),
+            ("summary", self.summary.as_ref().map(Template::source).into()),
+            ("business", paths(&self.business)),
+            ("salient", paths(&self.salient)),
+            ("touches", Json::array(self.touches.iter().map(Template::source))),
+            ("triggers", names(&self.triggers)),
+            ("fields", Json::Array(self.fields.iter().map(Field::to_json).collect())),
+            ("facts", Json::Array(self.facts.iter().map(Fact::to_json).collect())),
+            ("state", self.state.as_ref().map(ToolRead::to_json).into()),
+            ("receipt", self.receipt.clone().into()),
+            ("log_full_body", self.log_full_body.into()),
+            ("hits", self.hits.clone().into()),
+            ("schema", self.schema.json().clone()),
+            ("definition_sha256", self.definition_sha256.into()),
+            ("executor", self.executor.to_json()?),
+        ];
+        Ok(Json::object(members))
+    }
+}
+
+impl Need {
+    /// The object that stands in a row and in a frozen request.
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("role", self.role.as_str().into()),
+            ("quorum", self.quorum.into()),
+            ("escalate_to", self.escalate_to.as_ref().map(Name::as_str).into()),
+        ])
+    }
+}
+
+impl StatusRead {
+    fn to_json(&self) -> Json {
+        Json::object([("url", self.url.source().into()), ("found", (&self.found).into())])
+    }
+}
+
+impl Field {
+    fn to_json(&self) -> Json {
+        let currency = match &self.format {
+            Format::Money { currency } => Some(currency.to_string()),
+            Format::Text | Format::Account | Format::Date => None,
+        };
+        Json::object([
+            ("path", self.path.to_string().into()),
+            ("label", (&self.label).into()),
+            ("format", self.format.as_str().into()),
+            ("currency", currency.into()),
+        ])
+    }
+}
+
+impl ToolRead {
+    fn to_json(&self) -> Json {
+        let args = self.args.iter().map(|(name, given)| {
+            // A constant stands in an array, so that the constant "{x}" and the template "{x}" differ.
+            let value = match given {
+                Given::Template(template) => template.source().into(),
+                Given::Constant(value) => Json::Array(vec![value.clone()]),
+            };
+            (name.clone(), value)
+        });
+        Json::object([("tool", self.tool.as_str().into()), ("args", Json::Object(args.collect()))])
+    }
+}
+
+impl Fact {
+    fn to_json(&self) -> Json {
+        Json::object([("label", (&self.label).into()), ("read", self.read.to_json())])
+    }
+}
+
+impl Executor {
+    fn to_json(&self) -> Result<Json, Refusal> {
+        let (name, timeout_s, http) = match self {
+            Executor::Http(http) => (None, Some(http.timeout_s), Some(http)),
+            Executor::Mcp { upstream, timeout_s } => (Some(upstream), Some(*timeout_s), None),
+            Executor::Remote { executor, timeout_s } => (Some(executor), Some(*timeout_s), None),
+            Executor::Gate => (None, None, None),
+        };
+        Ok(Json::object([
+            ("kind", self.as_str().into()),
+            ("name", name.map(Name::as_str).into()),
+            ("method", http.map(|http| http.method.as_str()).into()),
+            ("url", http.map(|http| http.url.source()).into()),
+            ("idempotency_header", http.and_then(|http| http.idempotency_header.clone()).into()),
+            ("credential", http.and_then(|http| http.credential.as_ref()).map(Credential::to_string).into()),
+            ("timeout_s", timeout_s.map(Json::integer).transpose()?.into()),
+        ]))
+    }
+}
+
+fn names(names: &[Name]) -> Json {
+    Json::array(names.iter().map(Name::as_str))
+}
+
+fn paths(paths: &[ArgPath]) -> Json {
+    Json::array(paths.iter().map(ArgPath::to_string))
+}
