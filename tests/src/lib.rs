@@ -1,1 +1,2 @@
-//! Placeholder.
+//! What the black-box tests and the demo run Vidimus on: real processes, a real desktop, the fixture company.
+pub mod company;
