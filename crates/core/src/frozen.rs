@@ -7,6 +7,7 @@ use crate::bytes::{Digest, Salt, tagged};
 use crate::code::{Code, Refusal};
 use crate::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
 use crate::json::{Fields, Json, Limits, parse_canonical};
+pub use crate::table::Need;
 use crate::time::Timestamp;
 
 /// An agent in the chain of a call: itself first, then the ones that sent it.
@@ -16,15 +17,6 @@ pub struct ChainLink {
     pub agent: Name,
     /// The person who answers for it.
     pub owner: Option<PersonId>,
-}
-
-/// How many persons of a role a request needs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Need {
-    /// The role.
-    pub role: Name,
-    /// Distinct persons.
-    pub quorum: u32,
 }
 
 /// The members of a frozen request, all but its version.
@@ -174,11 +166,7 @@ fn to_json(draft: &Draft) -> Json {
         .iter()
         .map(|link| Json::object([("agent", link.agent.as_str().into()), ("owner", link.owner.map(|owner| owner.to_string()).into())]))
         .collect();
-    let needs: Vec<Json> = draft
-        .needs
-        .iter()
-        .map(|need| Json::object([("role", need.role.as_str().into()), ("quorum", need.quorum.into())]))
-        .collect();
+    let needs: Vec<Json> = draft.needs.iter().map(Need::to_json).collect();
     let earlier: Vec<Json> = draft.earlier.iter().map(|request| request.to_string().into()).collect();
     Json::object([
         ("v", 1_u32.into()),
@@ -220,10 +208,10 @@ fn from_json(json: &Json) -> Result<Draft, Refusal> {
     };
     let agents = fields.objects("agents", &["agent", "owner"])?;
     let agents = agents.iter().map(|link| Ok(ChainLink { agent: link.parsed("agent")?, owner: link.optional_parsed("owner")? }));
-    let needs = fields.objects("needs", &["role", "quorum"])?;
+    let needs = fields.objects("needs", &["role", "quorum", "escalate_to"])?;
     let needs = needs.iter().map(|need| {
         let quorum = u32::try_from(need.integer("quorum")?).map_err(|_| malformed(&need.path_of("quorum")))?;
-        Ok(Need { role: need.parsed("role")?, quorum })
+        Ok(Need { role: need.parsed("role")?, quorum, escalate_to: need.optional_parsed("escalate_to")? })
     });
     let earlier = fields.strings("earlier")?;
     let earlier = earlier.iter().map(|request| request.parse().map_err(|refusal: Refusal| refusal.at("/earlier")));

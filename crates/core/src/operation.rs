@@ -8,6 +8,7 @@ use crate::bytes::{Digest, serde_as_text};
 use crate::code::{Code, Refusal};
 use crate::ids::{CallId, Name, RequestId, RunId, words};
 use crate::json::Json;
+use crate::table::Idempotency;
 
 /// What makes an operation the same one at every attempt: SHA-256 of a canonical array.
 ///
@@ -88,18 +89,6 @@ words!(
         NotHappened = "not_happened",
         /// Its request ended before anything was sent. Final.
         NotStarted = "not_started",
-    }
-);
-
-words!(
-    /// How a repeated attempt of a tool is made safe.
-    Idempotency {
-        /// The provider returns the first answer for the same key.
-        Key = "key",
-        /// The provider can be asked what became of a key.
-        Status = "status",
-        /// Neither: only a person can tell.
-        None = "none",
     }
 );
 
@@ -245,11 +234,11 @@ pub enum NextStep {
 ///
 /// `key_valid` says that the provider still remembers the key, `checks_hold` that quorum, keys, roles, row and referents
 /// are still what they were at the decision.
-pub const fn next_step(idempotency: Idempotency, attempt: u32, attempts_max: u32, key_valid: bool, checks_hold: bool) -> NextStep {
+pub const fn next_step(idempotency: &Idempotency, attempt: u32, key_valid: bool, checks_hold: bool) -> NextStep {
     match idempotency {
-        Idempotency::Key if key_valid && checks_hold && attempt < attempts_max => NextStep::AttemptAgain,
-        Idempotency::Key | Idempotency::None => NextStep::GiveUp,
-        Idempotency::Status => NextStep::AskStatus,
+        Idempotency::Key { attempts_max, .. } if key_valid && checks_hold && attempt < *attempts_max => NextStep::AttemptAgain,
+        Idempotency::Key { .. } | Idempotency::None => NextStep::GiveUp,
+        Idempotency::Status(_) => NextStep::AskStatus,
     }
 }
 
@@ -298,16 +287,16 @@ mod tests {
 
     #[test]
     fn an_unknown_outcome_is_attempted_again_only_with_a_key() {
+        let key = Idempotency::Key { key_valid_s: 60, attempts_max: 3 };
         let cases = [
-            (Idempotency::Key, 1, true, true, NextStep::AttemptAgain),
-            (Idempotency::Key, 3, true, true, NextStep::GiveUp),
-            (Idempotency::Key, 1, false, true, NextStep::GiveUp),
-            (Idempotency::Key, 1, true, false, NextStep::GiveUp),
-            (Idempotency::Status, 1, true, true, NextStep::AskStatus),
-            (Idempotency::None, 1, true, true, NextStep::GiveUp),
+            (&key, 1, true, true, NextStep::AttemptAgain),
+            (&key, 3, true, true, NextStep::GiveUp),
+            (&key, 1, false, true, NextStep::GiveUp),
+            (&key, 1, true, false, NextStep::GiveUp),
+            (&Idempotency::None, 1, true, true, NextStep::GiveUp),
         ];
         for (idempotency, attempt, key_valid, checks_hold, expected) in cases {
-            assert_eq!(next_step(idempotency, attempt, 3, key_valid, checks_hold), expected);
+            assert_eq!(next_step(idempotency, attempt, key_valid, checks_hold), expected);
         }
     }
 

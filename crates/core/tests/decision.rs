@@ -73,7 +73,7 @@ fn draft(roster: &Roster) -> Draft {
         effect: Effect::Money,
         reversibility: Reversibility::Compensable,
         friction: Reversibility::Compensable,
-        needs: vec![Need { role: name("billing-approver"), quorum: 1 }],
+        needs: vec![Need { role: name("billing-approver"), quorum: 1, escalate_to: None }],
         business_sha256: Digest::of(b"business"),
         referents: Json::Object(Vec::new()),
         earlier: Vec::new(),
@@ -192,12 +192,43 @@ fn each_broken_rule_has_its_own_code() {
         ("another roster", |w| w.statement.roster_sha256 = Digest::of(b"x"), Code::RosterStale),
         ("another screen", |w| w.statement.shown_sha256 = Digest::of(b"x"), Code::ShownDiffers),
         ("no challenge", |w| w.challenge = None, Code::ChallengeInvalid),
-        ("a challenge for another key", |w| { if let Some(c) = &mut w.challenge { c.key_sha256 = Digest::of(b"x") } }, Code::ChallengeInvalid),
-        ("a challenge of another time", |w| { if let Some(c) = &mut w.challenge { c.issued_at = at(1_001) } }, Code::ChallengeInvalid),
-        ("a used challenge", |w| { if let Some(c) = &mut w.challenge { c.used = true } }, Code::ChallengeReplayed),
+        (
+            "a challenge for another key",
+            |w| {
+                if let Some(c) = &mut w.challenge {
+                    c.key_sha256 = Digest::of(b"x")
+                }
+            },
+            Code::ChallengeInvalid,
+        ),
+        (
+            "a challenge of another time",
+            |w| {
+                if let Some(c) = &mut w.challenge {
+                    c.issued_at = at(1_001)
+                }
+            },
+            Code::ChallengeInvalid,
+        ),
+        (
+            "a used challenge",
+            |w| {
+                if let Some(c) = &mut w.challenge {
+                    c.used = true
+                }
+            },
+            Code::ChallengeReplayed,
+        ),
         ("a foreign key", |w| w.signer = 3, Code::EnvelopeKeyWrong),
         ("an unenrolled key", |w| w.statement.key_sha256 = secret(77).public().digest(), Code::KeyUnknown),
-        ("a device key", |w| { w.signer = 102; w.statement.key_sha256 = secret(102).public().digest() }, Code::KeyUseWrong),
+        (
+            "a device key",
+            |w| {
+                w.signer = 102;
+                w.statement.key_sha256 = secret(102).public().digest()
+            },
+            Code::KeyUseWrong,
+        ),
         ("a stopped key", |w| stop(&mut w.roster, 2), Code::KeyStopped),
         ("another person's name", |w| w.statement.approver = person(1), Code::ApproverWrong),
         ("a role not asked for", |w| w.statement.role = name("treasury"), Code::RoleNotNeeded),
@@ -228,7 +259,12 @@ fn each_broken_rule_has_its_own_code() {
 
 fn stop(roster: &mut Roster, seed: u8) {
     let key = secret(seed).public();
-    roster.persons.iter_mut().flat_map(|person| &mut person.keys).filter(|found| found.key == key).for_each(|found| found.stopped_at = Some(at(1)));
+    roster
+        .persons
+        .iter_mut()
+        .flat_map(|person| &mut person.keys)
+        .filter(|found| found.key == key)
+        .for_each(|found| found.stopped_at = Some(at(1)));
 }
 
 /// Person `seed` signs, with a challenge of their own and the roster of today.
@@ -267,14 +303,16 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
     let first = admission(1, &["admin", "billing-approver"]);
     let sole = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
     let second = sole.with_admission(&admission(2, &["admin"])).expect("admitted");
-    for (roster, tool, expected) in
-        [(&sole, "gate.roster.change", Ok(true)), (&second, "gate.roster.change", Err(Code::SelfApproval)), (&sole, "refund", Err(Code::SelfApproval))]
-    {
+    for (roster, tool, expected) in [
+        (&sole, "gate.roster.change", Ok(true)),
+        (&second, "gate.roster.change", Err(Code::SelfApproval)),
+        (&sole, "refund", Err(Code::SelfApproval)),
+    ] {
         let mut draft = draft(roster);
         draft.agents = Vec::new();
         draft.proposer = Some(person(1));
         draft.tool = name(tool);
-        draft.needs = vec![Need { role: name("admin"), quorum: 1 }];
+        draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
         let frozen = FrozenRequest::freeze(draft).expect("frozen");
         let found = decision::eligible(&person(1), &name("admin"), &frozen, roster).map_err(|refusal| refusal.code);
         assert_eq!(found, expected, "{tool}");
@@ -284,7 +322,7 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
 #[test]
 fn a_quorum_counts_persons_each_for_one_need() {
     let mut draft = draft(&roster());
-    draft.needs = vec![Need { role: name("billing-approver"), quorum: 2 }, Need { role: name("treasury"), quorum: 1 }];
+    draft.needs = vec![Need { role: name("billing-approver"), quorum: 2, escalate_to: None }, Need { role: name("treasury"), quorum: 1, escalate_to: None }];
     let frozen = FrozenRequest::freeze(draft).expect("frozen");
     let cases: &[(&[Approval], u32, bool)] = &[
         (&[], 0, false),
