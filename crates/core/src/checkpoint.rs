@@ -154,12 +154,13 @@ pub fn parse_verify(text: &str, origin: &str, key: &PublicKey) -> Result<Verifie
 /// *Errors*: `checkpoint_malformed`, `base64_malformed`, `signature_invalid`, `checkpoint_origin_wrong`.
 pub fn verify(text: &str, origin: &str, author: &VerifierKey) -> Result<VerifiedCheckpoint, Refusal> {
     let note = Note::parse(text)?;
-    note.verify(author)?;
     let checkpoint = Checkpoint::parse(note.text())?;
+    // Before the signature, which the same mistake would make wrong too: the reader learns that it asked the wrong log.
     if checkpoint.origin != origin {
         let message = format!("the checkpoint is of `{}`, not of `{origin}`; fetch that log's", checkpoint.origin.escape_default());
         return Err(Refusal::new(Code::CheckpointOriginWrong, message));
     }
+    note.verify(author)?;
     Ok(VerifiedCheckpoint { checkpoint, note })
 }
 
@@ -189,9 +190,11 @@ mod tests {
 
         let other = SecretKey::from_seed(&[6; 32]).public();
         assert_eq!(parse_verify(&text, ORIGIN, &other).expect_err("another key").code, Code::SignatureInvalid);
-        assert_eq!(parse_verify(&text, "gate_other", &key.public()).expect_err("another name").code, Code::SignatureInvalid);
-        let same_key = VerifierKey::new(ORIGIN, KeyKind::Author, key.public()).expect("a name");
-        assert_eq!(verify(&text, "gate_other", &same_key).expect_err("another origin").code, Code::CheckpointOriginWrong);
+        assert_eq!(parse_verify(&text, "gate_other", &key.public()).expect_err("another log").code, Code::CheckpointOriginWrong);
+        let same_name = VerifierKey::new(ORIGIN, KeyKind::Author, key.public()).expect("a name");
+        assert_eq!(verify(&text, "gate_other", &same_name).expect_err("another origin").code, Code::CheckpointOriginWrong);
+        let other_name = VerifierKey::new("gate_other", KeyKind::Author, key.public()).expect("a name");
+        assert_eq!(verify(&text, ORIGIN, &other_name).expect_err("another name").code, Code::SignatureInvalid);
         assert_eq!(parse_verify(&text.replace("\n7\n", "\n8\n"), ORIGIN, &key.public()).expect_err("changed").code, Code::SignatureInvalid);
     }
 

@@ -47,13 +47,14 @@ impl Number {
     /// *Errors*: `json_number_out_of_range` where the nearest double is infinite.
     /// *Source*: RFC 8785 section 3.2.2.3; ECMA-262 Number::toString.
     pub fn canonical(&self) -> Result<String, Refusal> {
-        self.shortest().map(|shortest| shortest.to_ecmascript()).ok_or_else(|| out_of_range(&self.lexeme))
+        self.shortest().ok_or_else(|| out_of_range(&self.lexeme))
     }
 
     /// Whether canonical form keeps the decimal value: `19.99`, `1.0`, `1e2` do, `9007199254740993` does not.
     pub fn is_exact(&self) -> bool {
-        match (Decimal::read(&self.lexeme), self.shortest()) {
-            (Some(written), Some(shortest)) => written == shortest,
+        let canonical = self.shortest();
+        match (Decimal::read(&self.lexeme), canonical.as_deref().and_then(Decimal::read)) {
+            (Some(written), Some(canonical)) => written == canonical,
             _ => false,
         }
     }
@@ -89,10 +90,11 @@ impl Number {
         self.lexeme.parse().unwrap_or(f64::NAN)
     }
 
-    /// The decimal of the shortest text that reads as the nearest double.
-    fn shortest(&self) -> Option<Decimal> {
+    /// The shortest text that reads as the nearest double. Not Rust's own: between two that are as short and as near, that
+    /// takes the upper one, ECMAScript the even one.
+    fn shortest(&self) -> Option<String> {
         let nearest = self.nearest();
-        if nearest.is_finite() { Decimal::read(&format!("{nearest:e}")) } else { None }
+        nearest.is_finite().then(|| ryu_js::Buffer::new().format_finite(nearest).to_owned())
     }
 }
 
@@ -161,28 +163,6 @@ impl Decimal {
         let magnitude: i128 = format!("{:0<point$}", self.digits).parse().unwrap_or(0);
         Some(if self.negative { -magnitude } else { magnitude })
     }
-
-    /// The value in the form of ECMA-262 Number::toString, where `point` is the `n` and the digits' count the `k`.
-    fn to_ecmascript(&self) -> String {
-        let digits = self.digits.as_str();
-        let sign = if self.negative { "-" } else { "" };
-        if digits.is_empty() {
-            return "0".to_owned();
-        }
-        match usize::try_from(self.point) {
-            Ok(point @ 1..=21) if digits.len() <= point => format!("{sign}{digits:0<point$}"),
-            Ok(point @ 1..=21) => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
-            _ if (-5..=0).contains(&self.point) => {
-                let width = digits.len() + usize::try_from(-self.point).unwrap_or(0);
-                format!("{sign}0.{digits:0>width$}")
-            }
-            _ => {
-                let (first, rest) = digits.split_at(1);
-                let dot = if rest.is_empty() { "" } else { "." };
-                format!("{sign}{first}{dot}{rest}e{:+}", self.point - 1)
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -240,6 +220,7 @@ mod tests {
             ("-0.00000123", "-0.00000123"),
             ("1.5e300", "1.5e+300"),
             ("4.50", "4.5"),
+            ("1424953923781206.25", "1424953923781206.2"),
             ("9007199254740993", "9007199254740992"),
         ];
         for (lexeme, canonical) in cases {
