@@ -270,6 +270,16 @@ mod tests {
     }
 
     #[test]
+    fn no_member_name_has_a_meaning_of_its_own() {
+        // A general library's dynamic value reads both of these as one document.
+        let digest = |text: &str| parse(text.as_bytes(), &Limits::MONEY).and_then(|json| json.digest()).expect(text);
+        let special = digest(r#"{"memo":{"$serde_json::private::RawValue":"{\"x\":1}"}}"#);
+        assert_ne!(special, digest(r#"{"memo":{"x":1}}"#));
+        let number = digest(r#"{"memo":{"$serde_json::private::Number":"1"}}"#);
+        assert_ne!(number, digest(r#"{"memo":1}"#));
+    }
+
+    #[test]
     fn the_schema_value_keeps_integers_and_order_of_magnitude() {
         let json = parse(br#"[18446744073709551615,-5,1.0,0.5,1e999,-1e999,{"a":[null,true,"x"]}]"#, &Limits::CALL).expect("JSON");
         let value = json.to_schema_value();
