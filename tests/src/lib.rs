@@ -1,4 +1,5 @@
 //! What the black-box tests and the demo run Vidimus on: real processes, a real desktop, the fixture company.
 pub mod company;
 pub mod desktop;
+pub mod gate;
 pub mod processes;

@@ -1,0 +1,128 @@
+//! A gate of its own: a data folder made by the real `init`, served by the real program, ended and killed at will.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::processes::{Process, ProcessError};
+
+/// What the effect tables of these tests name as the provider's credential.
+pub const COMPANY_TOKEN: &str = "company-credential-of-the-gate";
+
+/// How long a gate may take to answer.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// Why a gate could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// A program failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A file of the gate.
+    #[error("cannot use `{path}`: {source}")]
+    File { path: PathBuf, source: std::io::Error },
+    /// A command of the gate refused.
+    #[error("`vidimus-gate {command}` failed: {detail}")]
+    Command { command: String, detail: String },
+}
+
+/// A gate's data folder and the program that serves it.
+#[derive(Debug)]
+pub struct GateHome {
+    program: PathBuf,
+    folder: PathBuf,
+    port: u16,
+}
+
+/// A gate that serves. Dropping it ends it.
+#[derive(Debug)]
+pub struct Gate {
+    /// Its process.
+    pub process: Process,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl GateHome {
+    /// Makes a gate in `folder` for this effect table. Gives the home and the first admin's invitation.
+    ///
+    /// The port is chosen here, since it stands in invitations; the first admin holds `roles` beside `admin`.
+    pub fn init(program: &Path, folder: &Path, table: &str, environment: &str, name: &str, roles: &[&str]) -> Result<(GateHome, String), GateError> {
+        let file = |path: &Path, source| GateError::File { path: path.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(|source| file(folder, source))?;
+        let table_path = folder.join("effects.toml");
+        std::fs::write(&table_path, table).map_err(|source| file(&table_path, source))?;
+        let port = free_port().map_err(|source| file(folder, source))?;
+        let home = GateHome { program: program.to_owned(), folder: folder.to_owned(), port };
+        let mut command = home.command("init");
+        command.arg("--data").arg(home.data()).arg("--table").arg(&table_path);
+        command.args(["--environment", environment, "--url", &home.url(), "--admin-name", name]);
+        command.args(roles.iter().flat_map(|role| ["--role", role]));
+        let invite = home.word_of("init", command, "vidimus-invite-")?;
+        Ok((home, invite))
+    }
+
+    /// Where the gate listens when it serves.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The gate's data folder.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Adds an agent and gives its credential.
+    pub fn add_agent(&self, name: &str, owner: Option<&str>) -> Result<String, GateError> {
+        let mut command = self.command("agent");
+        command.args(["add", name]).arg("--data").arg(self.data());
+        command.args(owner.into_iter().flat_map(|owner| ["--owner", owner]));
+        self.word_of("agent add", command, "vda_")
+    }
+
+    /// Invites a person and gives the invitation.
+    pub fn invite(&self, name: &str, roles: &[&str]) -> Result<String, GateError> {
+        let mut command = self.command("approver");
+        command.args(["invite", name]).arg("--data").arg(self.data());
+        command.args(roles.iter().flat_map(|role| ["--role", role]));
+        self.word_of("approver invite", command, "vidimus-invite-")
+    }
+
+    /// Serves, and waits until the gate answers. `variables` are for its process alone.
+    pub fn serve(&self, variables: &[(&str, &str)]) -> Result<Gate, GateError> {
+        let mut command = self.command("serve");
+        command.arg("--data").arg(self.data()).args(["--listen", &format!("127.0.0.1:{}", self.port)]);
+        command.envs(variables.iter().copied());
+        let output = self.folder.join("gate.log");
+        // The file is appended to: a line of an earlier gate must not pass for this one's.
+        std::fs::write(&output, "").map_err(|source| GateError::File { path: output.clone(), source })?;
+        let mut process = Process::start("vidimus-gate", &mut command, &output)?;
+        let line = process.wait_for_line("the line that it listens", READY_WITHIN, |line| line.contains("listening http"))?;
+        let url = line.split_whitespace().find(|word| word.starts_with("http")).unwrap_or_default().trim_matches('"').to_owned();
+        Ok(Gate { process, url })
+    }
+
+    fn command(&self, subcommand: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(subcommand).env("COMPANY_TOKEN", COMPANY_TOKEN);
+        command
+    }
+
+    /// Runs a command to its end and gives the word of its output that begins with `prefix`.
+    fn word_of(&self, name: &str, mut command: Command, prefix: &str) -> Result<String, GateError> {
+        let failed = |detail: String| GateError::Command { command: name.to_owned(), detail };
+        let output = command.output().map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let word = text.split_whitespace().map(|word| word.trim_matches('"')).find(|word| word.starts_with(prefix));
+        match word.filter(|_| output.status.success()) {
+            Some(word) => Ok(word.to_owned()),
+            None => Err(failed(format!("{}; {text}{}", output.status, String::from_utf8_lossy(&output.stderr)))),
+        }
+    }
+}
+
+/// A port that nobody listens on now. Another process may take it first; a gate then says so and does not start.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
