@@ -154,7 +154,7 @@ mod tests {
             ("+7", "EUR"),
             ("", "EUR"),
             ("-", "EUR"),
-            ("٣", "EUR"),
+            ("\u{663}", "EUR"),
         ];
         for (amount, code) in refused {
             assert_eq!(format_minor(amount, code), None, "`{amount}` `{code}`");
@@ -176,7 +176,7 @@ mod tests {
             ("DE89 3704 0044 0532 0130 00", None),
             ("ACC-7", None),
             ("", None),
-            ("DЕ89370400440532013000", None),
+            ("D\u{415}89370400440532013000", None),
         ];
         for (account, verdict) in cases {
             assert_eq!(iban_check(account), verdict, "`{account}`");

@@ -147,13 +147,15 @@ impl Template {
 
     /// Every place that the template reads, currencies included.
     pub fn paths(&self) -> impl Iterator<Item = &ArgPath> {
-        self.parts.iter().flat_map(|part| match part {
-            Part::Text(_) => [None, None],
-            Part::Value(path) => [Some(path), None],
-            Part::Money { amount, currency } => [Some(amount), Some(currency)],
-        }
-        .into_iter()
-        .flatten())
+        self.parts.iter().flat_map(|part| {
+            match part {
+                Part::Text(_) => [None, None],
+                Part::Value(path) => [Some(path), None],
+                Part::Money { amount, currency } => [Some(amount), Some(currency)],
+            }
+            .into_iter()
+            .flatten()
+        })
     }
 
     /// The template filled, the author's words apart from the values.
@@ -230,7 +232,10 @@ impl Template {
         if let Some(path) = self.paths().next()
             && has_dot_segment(&url)
         {
-            return Err(SchemaFault { path: path.pointer(), message: "the value would climb in the tool's path; give another one".to_owned() });
+            return Err(SchemaFault {
+                path: path.pointer(),
+                message: "the value would climb in the tool's path; give another one".to_owned(),
+            });
         }
         Ok(url)
     }
@@ -320,7 +325,9 @@ mod tests {
 
     #[test]
     fn templates_are_filled_from_arguments_only() {
-        let args = args(r#"{"invoice":"842","amount":420000,"cur":"EUR","payee":{"name":"{invoice}"},"n":1.50,"ok":true,"none":null,"tags":["b","a"]}"#);
+        let args = args(
+            r#"{"invoice":"842","amount":420000,"cur":"EUR","payee":{"name":"{invoice}"},"n":1.50,"ok":true,"none":null,"tags":["b","a"]}"#,
+        );
         let cases = [
             ("", ""),
             ("words", "words"),
@@ -348,8 +355,25 @@ mod tests {
     #[test]
     fn malformed_templates_are_refused() {
         let long = "x".repeat(TEMPLATE_BYTES_MAX + 1);
-        let refused =
-            ["{", "}", "{}", "a } b", "{a", "{a{b}}", "{a.}", "{.a}", "{a b}", "{a:date}", "{a:money}", "{a:money()}", "{:money(c)}", "{a:money(c}", "{{company}}/x", "{a[0]}", &long];
+        let refused = [
+            "{",
+            "}",
+            "{}",
+            "a } b",
+            "{a",
+            "{a{b}}",
+            "{a.}",
+            "{.a}",
+            "{a b}",
+            "{a:date}",
+            "{a:money}",
+            "{a:money()}",
+            "{:money(c)}",
+            "{a:money(c}",
+            "{{company}}/x",
+            "{a[0]}",
+            &long,
+        ];
         for source in refused {
             assert!(Template::parse(source).is_err(), "`{source}`");
         }

@@ -1,6 +1,6 @@
 //! The rules between rows: names, what sets off what, and who may call it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::fault::{Report, Rule};
 use super::parse::{ReadAgent, ReadRow, ReadTable};
@@ -21,13 +21,13 @@ const SAYS_WRITE: &[&str] = &[
 /// Words that make something.
 const MAKES: &[&str] = &["create", "insert", "add", "make", "update", "upsert", "set"];
 
-/// Checks the table as a whole. `file` are the rows of the file, without the gate's own.
+/// Checks the table as a whole.
 pub(super) fn check_table(table: &ReadTable, report: &mut Report) {
-    let effects: BTreeMap<&Name, Effect> = table.rows.iter().map(|row| (&row.declared.tool, row.declared.effect)).collect();
+    let by_tool: BTreeMap<&Name, &ReadRow> = table.rows.iter().map(|row| (&row.declared.tool, row)).collect();
     for row in &table.rows {
         check_name(row, report);
-        check_reads(row, &effects, &table.unreadable, report);
-        check_triggers(row, table, report);
+        check_reads(row, &by_tool, &table.unreadable, report);
+        check_triggers(row, table, &by_tool, report);
     }
     check_look_alikes(table, report);
     check_agents(table, report);
@@ -52,21 +52,33 @@ fn check_name(row: &ReadRow, report: &mut Report) {
     let own = tool.as_str().rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let first = own.split(['_', '-']).next().unwrap_or_default();
     if effect != Effect::Read && SAYS_READ.contains(&first) {
-        report.warn(&place, Rule::NameSaysRead, format!("`{tool}` sounds like a read and is labelled `{effect}`; rename it, so that nobody takes it for one"));
+        report.warn(
+            &place,
+            Rule::NameSaysRead,
+            format!("`{tool}` sounds like a read and is labelled `{effect}`; rename it, so that nobody takes it for one"),
+        );
     }
     if effect == Effect::Read && SAYS_WRITE.contains(&first) {
-        report.warn(&place, Rule::NameSaysWrite, format!("`{tool}` sounds like a change and is labelled `read`; mend the label or the name"));
+        report.warn(
+            &place,
+            Rule::NameSaysWrite,
+            format!("`{tool}` sounds like a change and is labelled `read`; mend the label or the name"),
+        );
     }
 }
 
 /// Facts and states are reads that the gate makes by itself: nobody is asked, so they must be reads by their label.
-fn check_reads(row: &ReadRow, effects: &BTreeMap<&Name, Effect>, unreadable: &[Name], report: &mut Report) {
+fn check_reads(row: &ReadRow, by_tool: &BTreeMap<&Name, &ReadRow>, unreadable: &[Name], report: &mut Report) {
     let facts = row.declared.facts.iter().enumerate().map(|(index, fact)| (format!("{}[{index}].tool", row.at("facts")), &fact.read.tool));
     for (place, tool) in facts.chain(row.declared.state.iter().map(|state| (row.at("state.tool"), &state.tool))) {
-        match effects.get(tool) {
+        match by_tool.get(tool).map(|row| row.declared.effect) {
             Some(Effect::Read) => {}
             Some(effect @ (Effect::Write | Effect::Money)) => {
-                report.fault(&place, Rule::ToolNotRead, format!("`{tool}` is labelled `{effect}`, and this is asked without a person; name a read"));
+                report.fault(
+                    &place,
+                    Rule::ToolNotRead,
+                    format!("`{tool}` is labelled `{effect}`, and this is asked without a person; name a read"),
+                );
             }
             None if unreadable.contains(tool) => {}
             None => report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row; add one or mend the name")),
@@ -75,31 +87,38 @@ fn check_reads(row: &ReadRow, effects: &BTreeMap<&Name, Effect>, unreadable: &[N
 }
 
 /// Walks whatever the row sets off, to the end, and compares the greatest harm with the row's own label.
-fn check_triggers(row: &ReadRow, table: &ReadTable, report: &mut Report) {
-    let find = |tool: &Name| table.rows.iter().find(|row| row.declared.tool == *tool);
+fn check_triggers(row: &ReadRow, table: &ReadTable, by_tool: &BTreeMap<&Name, &ReadRow>, report: &mut Report) {
     for (index, tool) in row.declared.triggers.iter().enumerate() {
-        if find(tool).is_none() && !table.unreadable.contains(tool) {
+        if !by_tool.contains_key(tool) && !table.unreadable.contains(tool) {
             let place = format!("{}[{index}]", row.at("triggers"));
-            report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row, so that nobody knows what it does; add one or mend the name"));
+            report.fault(
+                &place,
+                Rule::ToolUnknown,
+                format!("`{tool}` has no row, so that nobody knows what it does; add one or mend the name"),
+            );
         }
     }
-    let mut seen: BTreeSet<&Name> = BTreeSet::from([&row.declared.tool]);
-    let mut chains: Vec<Vec<&ReadRow>> = vec![vec![row]];
-    let mut worst: Option<Vec<&ReadRow>> = None;
-    while let Some(chain) = chains.pop() {
-        let Some(last) = chain.last() else { continue };
-        if last.declared.effect > worst.as_ref().and_then(|chain| chain.last()).unwrap_or(&row).declared.effect {
-            worst = Some(chain.clone());
+    // Breadth first, so that the chain in the message is a shortest one.
+    let mut reached_from: BTreeMap<&Name, &ReadRow> = BTreeMap::new();
+    let mut waiting: VecDeque<&ReadRow> = VecDeque::from([row]);
+    let mut worst = row;
+    while let Some(reached) = waiting.pop_front() {
+        if reached.declared.effect > worst.declared.effect {
+            worst = reached;
         }
-        for next in last.declared.triggers.iter().filter_map(find) {
-            if seen.insert(&next.declared.tool) {
-                chains.push(chain.iter().copied().chain([next]).collect());
+        for next in reached.declared.triggers.iter().filter_map(|tool| by_tool.get(tool).copied()) {
+            let tool = &next.declared.tool;
+            if *tool != row.declared.tool && !reached_from.contains_key(tool) {
+                reached_from.insert(tool, reached);
+                waiting.push_back(next);
             }
         }
     }
-    if let Some(chain) = worst {
-        let shown: Vec<String> = chain.iter().map(|row| format!("`{}` ({})", row.declared.tool, row.declared.effect)).collect();
-        let harm = chain.last().map_or(row.declared.effect, |last| last.declared.effect);
+    let harm = worst.declared.effect;
+    if harm > row.declared.effect {
+        let chain = std::iter::successors(Some(worst), |row| reached_from.get(&row.declared.tool).copied());
+        let mut shown: Vec<String> = chain.map(|row| format!("`{}` ({})", row.declared.tool, row.declared.effect)).collect();
+        shown.reverse();
         let words = format!("the label is lower than what the tool sets off: {}; label it `{harm}`", shown.join(" → "));
         report.fault(&row.at("effect"), Rule::LabelTooLow, words);
     }
@@ -137,14 +156,22 @@ fn check_agents(table: &ReadTable, report: &mut Report) {
     let mut agents: BTreeSet<&Name> = BTreeSet::new();
     for ReadAgent { path, agent, listed } in &table.agents {
         if !agents.insert(&agent.agent) {
-            report.fault(&format!("{path}.agent"), Rule::AgentDuplicate, format!("`{}` has a list already; an agent has one list", agent.agent));
+            report.fault(
+                &format!("{path}.agent"),
+                Rule::AgentDuplicate,
+                format!("`{}` has a list already; an agent has one list", agent.agent),
+            );
         }
         for (index, tool) in listed.iter().enumerate() {
             let place = format!("{path}.tools[{index}]");
             if tool.as_str().starts_with(RESERVED_PREFIX) {
                 report.fault(&place, Rule::ToolReserved, format!("`{tool}` is a tool of the gate itself, proposed by persons; remove it"));
             } else if !tools.contains(tool) {
-                report.fault(&place, Rule::ToolUnknown, format!("`{tool}` has no row, so that it would never run; add one or mend the name"));
+                report.fault(
+                    &place,
+                    Rule::ToolUnknown,
+                    format!("`{tool}` has no row, so that it would never run; add one or mend the name"),
+                );
             }
         }
     }

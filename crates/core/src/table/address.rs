@@ -13,22 +13,28 @@ pub(super) fn check_urls(row: &ReadRow, report: &mut Report) {
     let Executor::Http(http) = &row.declared.executor else { return };
     let (place, effect) = (row.at("executor.url"), row.declared.effect);
     check_form(&http.url, &place, report);
-    check_template(&row.declared, &http.url, &place, report);
+    if row.has_schema {
+        check_template(&row.declared, &http.url, &place, report);
+    }
     check_method(row, http.method, report);
     match effect {
         Effect::Money if !http.url.is_constant() => {
             let words = "the URL of a `money` tool takes an argument, so that it would choose where the money goes; send it in the body";
             report.fault(&place, Rule::UrlNotConstant, words);
         }
-        Effect::Read => check_all_sent(row, &http.url, report),
-        Effect::Write | Effect::Money => {}
+        Effect::Read if row.has_schema => check_all_sent(row, &http.url, report),
+        Effect::Read | Effect::Write | Effect::Money => {}
     }
     if let Idempotency::Status(status) = &row.declared.idempotency {
         let place = row.at("status.url");
         check_form(&status.url, &place, report);
         let places: Vec<String> = status.url.paths().map(ArgPath::to_string).collect();
         if places != ["operation"] {
-            report.fault(&place, Rule::UrlMalformed, "the URL that asks takes exactly the operation's key; write `{operation}` once, and nothing else");
+            report.fault(
+                &place,
+                Rule::UrlMalformed,
+                "the URL that asks takes exactly the operation's key; write `{operation}` once, and nothing else",
+            );
         }
     }
 }
@@ -39,7 +45,10 @@ fn check_method(row: &ReadRow, method: Method, report: &mut Report) {
         (Effect::Read, Method::Post | Method::Put) | (Effect::Write | Effect::Money, Method::Get) => false,
     };
     if !fits {
-        let words = format!("`{method}` does not fit a tool labelled `{}`; a read is sent by `GET`, all else by `POST` or `PUT`", row.declared.effect);
+        let words = format!(
+            "`{method}` does not fit a tool labelled `{}`; a read is sent by `GET`, all else by `POST` or `PUT`",
+            row.declared.effect
+        );
         report.fault(&row.at("executor.method"), Rule::MethodNotForEffect, words);
     }
 }
@@ -48,11 +57,19 @@ fn check_method(row: &ReadRow, method: Method, report: &mut Report) {
 fn check_all_sent(row: &ReadRow, url: &Template, report: &mut Report) {
     for name in row.declared.schema.names() {
         if !url.paths().any(|path| path.names().first().is_some_and(|first| first == name)) {
-            report.warn(&row.at("executor.url"), Rule::ArgumentUnused, format!("the argument `{name}` is no part of the URL, so that it is never sent; add it or remove it from the schema"));
+            report.warn(
+                &row.at("executor.url"),
+                Rule::ArgumentUnused,
+                format!("the argument `{name}` is no part of the URL, so that it is never sent; add it or remove it from the schema"),
+            );
         }
     }
     for path in url.paths().filter(|path| !row.declared.schema.requires(path)) {
-        report.warn(&row.at("executor.url"), Rule::PathOptional, format!("`{path}` may be absent, and is part of the URL; require it in the schema"));
+        report.warn(
+            &row.at("executor.url"),
+            Rule::PathOptional,
+            format!("`{path}` may be absent, and is part of the URL; require it in the schema"),
+        );
     }
 }
 
@@ -66,7 +83,11 @@ fn check_form(url: &Template, place: &str, report: &mut Report) {
         Some(("https", _)) => true,
         Some(("http", _)) => false,
         _ => {
-            report.fault(place, Rule::UrlMalformed, "the URL has no scheme that is sent; begin it with `https://`, or on this host with `http://`");
+            report.fault(
+                place,
+                Rule::UrlMalformed,
+                "the URL has no scheme that is sent; begin it with `https://`, or on this host with `http://`",
+            );
             return;
         }
     };
@@ -76,16 +97,29 @@ fn check_form(url: &Template, place: &str, report: &mut Report) {
         return;
     };
     let Some(host) = host_of(authority) else {
-        report.fault(place, Rule::UrlMalformed, "the URL has no plain host; write a name or an address and a port, and no user or password");
+        report.fault(
+            place,
+            Rule::UrlMalformed,
+            "the URL has no plain host; write a name or an address and a port, and no user or password",
+        );
         return;
     };
     let plain = |c: char| c.is_ascii_graphic() && !"\\#\"<>^`|".contains(c);
-    let words: String = url.parts().iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect();
+    let words: String =
+        url.parts().iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None }).collect();
     if !words.chars().all(plain) || has_dot_segment(&words) || words.to_ascii_lowercase().contains("%2e") {
-        report.fault(place, Rule::UrlMalformed, "the URL holds a dot segment, a fragment or a character that does not belong in one; percent-encode or remove it");
+        report.fault(
+            place,
+            Rule::UrlMalformed,
+            "the URL holds a dot segment, a fragment or a character that does not belong in one; percent-encode or remove it",
+        );
     }
     if !secure && !is_loopback(host) {
-        report.fault(place, Rule::UrlNotTls, format!("`{host}` is not this host, and plain HTTP would show credentials and arguments on the way; use `https://`"));
+        report.fault(
+            place,
+            Rule::UrlNotTls,
+            format!("`{host}` is not this host, and plain HTTP would show credentials and arguments on the way; use `https://`"),
+        );
     }
 }
 
@@ -95,7 +129,8 @@ fn host_of(authority: &str) -> Option<&str> {
         Some(end) => authority.split_at(end + 1),
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
-    let port_fits = port.is_empty() || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u16>().is_ok());
+    let port_fits = port.is_empty()
+        || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u16>().is_ok());
     let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let host_fits = match bracketed {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
@@ -160,7 +195,9 @@ mod tests {
         for url in malformed {
             assert_eq!(rules_of(url), [Rule::UrlMalformed], "`{url}`");
         }
-        for url in ["http://billing.example/x", "http://10.0.0.1/x", "http://localhost.example/x", "http://0.0.0.0/x", "http://[2001:db8::1]/x"] {
+        for url in
+            ["http://billing.example/x", "http://10.0.0.1/x", "http://localhost.example/x", "http://0.0.0.0/x", "http://[2001:db8::1]/x"]
+        {
             assert_eq!(rules_of(url), [Rule::UrlNotTls], "`{url}`");
         }
     }

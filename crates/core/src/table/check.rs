@@ -10,14 +10,43 @@ use crate::template::{ArgPath, Part, Template};
 
 /// Keys that mean nothing for a read.
 const NOT_FOR_READ: &[&str] = &[
-    "reversibility", "undo", "needs", "request_ttl_s", "request_ttl_max_s", "delay_s", "escalate_after_s", "idempotency", "key_valid_s",
-    "attempts_max", "settle_s", "status", "no_effect_statuses", "summary", "business", "salient", "fields", "facts", "state", "receipt",
+    "reversibility",
+    "undo",
+    "needs",
+    "request_ttl_s",
+    "request_ttl_max_s",
+    "delay_s",
+    "escalate_after_s",
+    "idempotency",
+    "key_valid_s",
+    "attempts_max",
+    "settle_s",
+    "status",
+    "no_effect_statuses",
+    "summary",
+    "business",
+    "salient",
+    "fields",
+    "facts",
+    "state",
+    "receipt",
     "log_full_body",
 ];
 
 /// Keys that mean nothing for a write. Above all `needs`: nobody is asked about a write, and a row must not look as if.
-const NOT_FOR_WRITE: &[&str] =
-    &["needs", "request_ttl_s", "request_ttl_max_s", "delay_s", "escalate_after_s", "summary", "business", "salient", "fields", "facts", "hits"];
+const NOT_FOR_WRITE: &[&str] = &[
+    "needs",
+    "request_ttl_s",
+    "request_ttl_max_s",
+    "delay_s",
+    "escalate_after_s",
+    "summary",
+    "business",
+    "salient",
+    "fields",
+    "facts",
+    "hits",
+];
 
 /// Keys that mean nothing for money.
 const NOT_FOR_MONEY: &[&str] = &["state", "receipt", "log_full_body", "hits"];
@@ -45,7 +74,9 @@ pub(super) fn check_row(row: &ReadRow, report: &mut Report) {
         }
     }
     check_schema(row, report);
-    check_places(row, report);
+    if row.has_schema {
+        check_places(row, report);
+    }
     check_idempotency(row, report);
     check_urls(row, report);
 }
@@ -71,7 +102,11 @@ fn check_reversibility(row: &ReadRow, report: &mut Report) {
     row.require("reversibility", "write `reversible`, `compensable` or `irreversible`", report);
     match row.declared.reversibility {
         Some(Reversibility::Irreversible) if row.has("undo") => {
-            report.fault(&row.at("undo"), Rule::UndoOnIrreversible, "`undo` says how to take back what is labelled `irreversible`; remove one of them");
+            report.fault(
+                &row.at("undo"),
+                Rule::UndoOnIrreversible,
+                "`undo` says how to take back what is labelled `irreversible`; remove one of them",
+            );
         }
         Some(Reversibility::Reversible | Reversibility::Compensable) => row.require("undo", "say in words how it is taken back", report),
         Some(Reversibility::Irreversible) | None => {}
@@ -86,16 +121,23 @@ fn check_write(row: &ReadRow, report: &mut Report) {
             report.fault(&row.at("state"), Rule::EvidenceMissing, words);
         }
         (true, true) => {
-            report.fault(&row.at("receipt"), Rule::EvidenceTwice, format!("`{tool}` names both `state` and `receipt`; keep the one that shows what changed"));
+            report.fault(
+                &row.at("receipt"),
+                Rule::EvidenceTwice,
+                format!("`{tool}` names both `state` and `receipt`; keep the one that shows what changed"),
+            );
         }
         (true, false) | (false, true) => {}
     }
     if row.declared.reversibility == Some(Reversibility::Irreversible) {
         if row.declared.log_full_body {
-            let words = format!("`{tool}` is an irreversible write, which nobody is asked about; label it `money` if a person should see it first");
+            let words =
+                format!("`{tool}` is an irreversible write, which nobody is asked about; label it `money` if a person should see it first");
             report.warn(&row.at("log_full_body"), Rule::IrreversibleWrite, words);
         } else {
-            let words = format!("`{tool}` cannot be undone and is no `money`; label it `money`, or set `log_full_body = true` and have the admin sign it");
+            let words = format!(
+                "`{tool}` cannot be undone and is no `money`; label it `money`, or set `log_full_body = true` and have the admin sign it"
+            );
             report.fault(&row.at("reversibility"), Rule::IrreversibleWrite, words);
         }
     }
@@ -122,10 +164,17 @@ fn check_money(row: &ReadRow, report: &mut Report) {
         report.fault(&row.at("request_ttl_max_s"), Rule::TtlMaxBelowTtl, "`request_ttl_max_s` is below `request_ttl_s`; raise it");
     }
     if declared.delay_s >= declared.request_ttl_s {
-        report.fault(&row.at("delay_s"), Rule::DelayBeyondTtl, "`delay_s` reaches `request_ttl_s`, so that nothing would ever run; lower it");
+        report.fault(
+            &row.at("delay_s"),
+            Rule::DelayBeyondTtl,
+            "`delay_s` reaches `request_ttl_s`, so that nothing would ever run; lower it",
+        );
     }
     if declared.salient.is_empty() {
-        let words = format!("`{}` has no `salient` argument that an approver could be asked for; name the amount, the payee or the recipient", declared.tool);
+        let words = format!(
+            "`{}` has no `salient` argument that an approver could be asked for; name the amount, the payee or the recipient",
+            declared.tool
+        );
         if declared.reversibility == Some(Reversibility::Irreversible) {
             report.fault(&row.at("salient"), Rule::SalientMissing, words);
         } else {
@@ -136,9 +185,13 @@ fn check_money(row: &ReadRow, report: &mut Report) {
 
 fn check_schema(row: &ReadRow, report: &mut Report) {
     let (schema, place) = (&row.declared.schema, row.at("schema"));
-    if !row.has("schema") {
-        if row.declared.effect != Effect::Money {
-            report.warn(&place, Rule::SchemaOpen, format!("`{}` has no schema, so that it takes any arguments; add one", row.declared.tool));
+    if !row.has_schema {
+        if !row.has("schema") && row.declared.effect != Effect::Money {
+            report.warn(
+                &place,
+                Rule::SchemaOpen,
+                format!("`{}` has no schema, so that it takes any arguments; add one", row.declared.tool),
+            );
         }
         return;
     }
@@ -154,10 +207,18 @@ fn check_schema(row: &ReadRow, report: &mut Report) {
     }
     if row.declared.effect == Effect::Money {
         for open in schema.open_below() {
-            report.warn(&place, Rule::SchemaOpen, format!("the object at `{open}` lets members through that it does not name; close it too"));
+            report.warn(
+                &place,
+                Rule::SchemaOpen,
+                format!("the object at `{open}` lets members through that it does not name; close it too"),
+            );
         }
         for float in float_amounts(schema) {
-            report.warn(&place, Rule::MoneyNotInteger, format!("`{float}` looks like an amount and is a `number`; use integers of minor units"));
+            report.warn(
+                &place,
+                Rule::MoneyNotInteger,
+                format!("`{float}` looks like an amount and is a `number`; use integers of minor units"),
+            );
         }
     }
 }
@@ -170,7 +231,11 @@ fn check_places(row: &ReadRow, report: &mut Report) {
             let place = format!("{}[{index}]", row.at(key));
             check_scalar(declared, path, &place, report);
             if key == "business" && !declared.schema.requires(path) {
-                report.warn(&place, Rule::PathOptional, format!("`{path}` may be absent, and is part of the business effect; require it in the schema"));
+                report.warn(
+                    &place,
+                    Rule::PathOptional,
+                    format!("`{path}` may be absent, and is part of the business effect; require it in the schema"),
+                );
             }
         }
     }
@@ -188,7 +253,11 @@ fn check_places(row: &ReadRow, report: &mut Report) {
     if let Some(summary) = &declared.summary {
         check_template(declared, summary, &row.at("summary"), report);
         for path in summary.paths().filter(|path| is_known(declared, path) && !declared.schema.requires(path)) {
-            report.warn(&row.at("summary"), Rule::PathOptional, format!("`{path}` may be absent, and is part of the sentence; require it in the schema"));
+            report.warn(
+                &row.at("summary"),
+                Rule::PathOptional,
+                format!("`{path}` may be absent, and is part of the sentence; require it in the schema"),
+            );
         }
     }
     for (index, touch) in declared.touches.iter().enumerate() {
@@ -241,7 +310,11 @@ fn check_amount(declared: &Declaration, path: &ArgPath, place: &str, report: &mu
     let integer = nodes.iter().any(|node| allows(node, "integer"));
     let other = nodes.iter().any(|node| ["number", "string", "null", "boolean", "object", "array"].iter().any(|kind| allows(node, kind)));
     if !nodes.is_empty() && (!integer || other) {
-        report.fault(place, Rule::MoneyNotInteger, format!("`{path}` is an amount and no integer in the schema; use integers of minor units, `\"type\": \"integer\"`"));
+        report.fault(
+            place,
+            Rule::MoneyNotInteger,
+            format!("`{path}` is an amount and no integer in the schema; use integers of minor units, `\"type\": \"integer\"`"),
+        );
     }
 }
 
@@ -256,10 +329,21 @@ fn check_idempotency(row: &ReadRow, report: &mut Report) {
     let place = row.at("executor.idempotency_header");
     match (&row.declared.idempotency, &http.idempotency_header) {
         (Idempotency::Key { .. }, None) => {
-            report.fault(&place, Rule::IdempotencyIncomplete, "`idempotency = \"key\"` lacks the header that carries the key; name `idempotency_header`");
+            report.fault(
+                &place,
+                Rule::IdempotencyIncomplete,
+                "`idempotency = \"key\"` lacks the header that carries the key; name `idempotency_header`",
+            );
         }
         (_, Some(header)) if !is_header_name(header) => {
-            report.fault(&place, Rule::ValueMalformed, format!("`{}` is no name for a header of our own; write `Idempotency-Key` or what the provider reads", header.escape_debug()));
+            report.fault(
+                &place,
+                Rule::ValueMalformed,
+                format!(
+                    "`{}` is no name for a header of our own; write `Idempotency-Key` or what the provider reads",
+                    header.escape_debug()
+                ),
+            );
         }
         (Idempotency::Key { .. } | Idempotency::Status(_) | Idempotency::None, _) => {}
     }
@@ -270,7 +354,19 @@ fn check_idempotency(row: &ReadRow, report: &mut Report) {
 
 /// A token of RFC 9110 section 5.1 that is no header which the client itself sets.
 fn is_header_name(name: &str) -> bool {
-    let taken = ["authorization", "connection", "content-length", "content-type", "cookie", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade"];
+    let taken = [
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "cookie",
+        "expect",
+        "host",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     (1..=64).contains(&name.len()) && name.bytes().all(token) && !taken.contains(&name.to_ascii_lowercase().as_str())
 }

@@ -5,9 +5,11 @@
 
 mod across;
 mod address;
+mod canonical;
 mod check;
 mod fault;
 mod parse;
+mod reach;
 mod read;
 mod row;
 mod schema;
@@ -17,7 +19,9 @@ use std::fmt;
 use std::ops::Deref;
 
 pub use fault::{Rule, TableFault};
-pub use row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, StatusRead, ToolRead};
+pub use row::{
+    Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, StatusRead, ToolRead,
+};
 pub use schema::{Schema, SchemaFault};
 
 use crate::bytes::Digest;
@@ -110,7 +114,9 @@ impl RetryRule {
     pub const fn words(self) -> &'static str {
         match self {
             RetryRule::Repeat => "safe to repeat; the gate retries it on a timeout, with growing pauses",
-            RetryRule::SameKey => "the gate alone retries it, with the same key to the provider; send the call again only with the same call_key",
+            RetryRule::SameKey => {
+                "the gate alone retries it, with the same key to the provider; send the call again only with the same call_key"
+            }
             RetryRule::Ask => "sent once; after a lost answer the gate asks the provider, and never sends it again",
             RetryRule::Never => "sent once; after a lost answer nobody sends it again, and a person finds out what happened",
         }

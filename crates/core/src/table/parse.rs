@@ -3,15 +3,15 @@
 use toml::de::{DeTable, DeValue};
 
 use super::fault::{Report, Rule};
-use super::read::{Entry, Section, parse_text, read_template};
-use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Need, StatusRead, ToolRead};
+use super::reach::{read_agent, read_executor};
+use super::read::{Entry, Section, read_template};
+use super::row::{Agent, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, StatusRead, ToolRead};
 use super::schema::{Schema, SchemaRefused};
 use crate::ids::{Effect, Name};
 use crate::json::Json;
 use crate::limits::{
-    AGENT_PENDING_DEFAULT, AGENT_PENDING_MAX, ATTEMPTS_DEFAULT, ATTEMPTS_MAX, EXECUTOR_TIMEOUT_S_DEFAULT, EXECUTOR_TIMEOUT_S_MAX,
-    KEY_VALID_S_DEFAULT, KEY_VALID_S_MAX, QUORUM_MAX, REQUEST_TTL_S_DEFAULT, REQUEST_TTL_S_MAX, SETTLE_S_DEFAULT, SETTLE_S_MAX,
-    TABLE_BYTES_MAX, TABLE_ROWS_MAX, WORDS_BYTES_MAX,
+    ATTEMPTS_DEFAULT, ATTEMPTS_MAX, KEY_VALID_S_DEFAULT, KEY_VALID_S_MAX, QUORUM_MAX, REQUEST_TTL_S_DEFAULT, REQUEST_TTL_S_MAX,
+    SETTLE_S_DEFAULT, SETTLE_S_MAX, TABLE_BYTES_MAX, TABLE_ROWS_MAX, WORDS_BYTES_MAX,
 };
 use crate::template::Template;
 
@@ -27,6 +27,8 @@ pub(super) struct ReadRow {
     pub(super) declared: Declaration,
     /// The keys that the row has.
     pub(super) keys: Vec<String>,
+    /// Whether the row declares a schema that could be read; without one, its paths are not judged.
+    pub(super) has_schema: bool,
 }
 
 /// A list as it was read, and where it stands in the file.
@@ -100,7 +102,7 @@ fn read_document(document: &DeTable<'_>, report: &mut Report) -> ReadTable {
     table
 }
 
-/// Reads one row; where it lacks what every rule asks for, its tool's name.
+/// Reads one row; where it lacks a name or a label to judge it by, its tool's name.
 fn read_row(mut section: Section<'_>, report: &mut Report) -> Result<ReadRow, Option<Name>> {
     for key in ["tool", "effect", "owner", "executor"] {
         section.require(key, "every row has it", report);
@@ -109,47 +111,57 @@ fn read_row(mut section: Section<'_>, report: &mut Report) -> Result<ReadRow, Op
     let keys = section.keys().map(str::to_owned).collect();
     let tool = section.parsed::<Name>("tool", report);
     let effect = section.parsed::<Effect>("effect", report);
-    let ttl_s = section.integer("request_ttl_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(REQUEST_TTL_S_DEFAULT);
-    // A row without owner or executor has a fault on record: these stand-ins never leave the loader.
-    let owner = section.parsed("owner", report).or_else(|| tool.clone());
-    let executor = read_executor(&mut section, report).unwrap_or(Executor::Gate);
-    let declaration = tool.clone().zip(effect).zip(owner).and_then(|((tool, effect), owner)| {
-        Some(Declaration {
-            tool,
-            effect,
-            owner,
-            executor,
-            reversibility: section.parsed("reversibility", report),
-            undo: read_words(&mut section, "undo", report),
-            needs: read_needs(&mut section, report),
-            request_ttl_s: ttl_s,
-            request_ttl_max_s: section.integer("request_ttl_max_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(ttl_s),
-            delay_s: section.integer("delay_s", 0..=REQUEST_TTL_S_MAX, report).unwrap_or(0),
-            escalate_after_s: section.integer("escalate_after_s", 1..=REQUEST_TTL_S_MAX, report),
-            idempotency: read_idempotency(&mut section, report),
-            settle_s: section.integer("settle_s", 0..=SETTLE_S_MAX, report).unwrap_or(SETTLE_S_DEFAULT),
-            no_effect_statuses: read_statuses(&mut section, report),
-            summary: section.template("summary", report),
-            business: section.arg_paths("business", report),
-            salient: section.arg_paths("salient", report),
-            touches: read_touches(&mut section, report),
-            triggers: section.names("triggers", report),
-            fields: read_fields(&mut section, report),
-            facts: read_facts(&mut section, report),
-            state: section.section("state", report).and_then(|state| read_tool_read(state, report)),
-            receipt: section.pointer("receipt", report),
-            log_full_body: section.boolean("log_full_body", report).unwrap_or(false),
-            hits: section.pointer("hits", report),
-            schema: read_schema(&mut section, report)?,
-            definition_sha256: section.parsed("definition_sha256", report),
-        })
-    });
-    let Some(declared) = declaration else {
-        // Keys that were not reached are not unknown.
-        return Err(tool);
-    };
+    let (schema, has_schema) = read_schema(&mut section, report);
+    let declared = read_declaration(&mut section, tool.as_ref(), effect, schema, report);
     section.finish(report);
-    Ok(ReadRow { path, declared, keys })
+    match (effect, declared) {
+        (Some(_), Some(declared)) if tool.is_some() => Ok(ReadRow { path, declared, keys, has_schema }),
+        _ => Err(tool),
+    }
+}
+
+/// Reads every key, so that each fault of the row is told. What is absent and needed has a fault on record: the stand-ins
+/// for it never leave the loader.
+fn read_declaration(
+    section: &mut Section<'_>,
+    tool: Option<&Name>,
+    effect: Option<Effect>,
+    schema: Option<Schema>,
+    report: &mut Report,
+) -> Option<Declaration> {
+    let tool = tool.cloned().or_else(|| Name::parse("unnamed").ok())?;
+    let owner = section.parsed("owner", report).unwrap_or_else(|| tool.clone());
+    let executor = read_executor(section, &tool, report).unwrap_or(Executor::Gate);
+    let ttl_s = section.integer("request_ttl_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(REQUEST_TTL_S_DEFAULT);
+    Some(Declaration {
+        tool,
+        effect: effect.unwrap_or(Effect::Money),
+        owner,
+        executor,
+        reversibility: section.parsed("reversibility", report),
+        undo: read_words(section, "undo", report),
+        needs: read_needs(section, report),
+        request_ttl_s: ttl_s,
+        request_ttl_max_s: section.integer("request_ttl_max_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(ttl_s),
+        delay_s: section.integer("delay_s", 0..=REQUEST_TTL_S_MAX, report).unwrap_or(0),
+        escalate_after_s: section.integer("escalate_after_s", 1..=REQUEST_TTL_S_MAX, report),
+        idempotency: read_idempotency(section, report),
+        settle_s: section.integer("settle_s", 0..=SETTLE_S_MAX, report).unwrap_or(SETTLE_S_DEFAULT),
+        no_effect_statuses: read_statuses(section, report),
+        summary: section.template("summary", report),
+        business: section.arg_paths("business", report),
+        salient: section.arg_paths("salient", report),
+        touches: read_touches(section, report),
+        triggers: section.names("triggers", report),
+        fields: read_fields(section, report),
+        facts: read_facts(section, report),
+        state: section.section("state", report).and_then(|state| read_tool_read(state, report)),
+        receipt: section.pointer("receipt", report),
+        log_full_body: section.boolean("log_full_body", report).unwrap_or(false),
+        hits: section.pointer("hits", report),
+        schema: schema?,
+        definition_sha256: section.parsed("definition_sha256", report),
+    })
 }
 
 /// Words for people: a few lines at the most, not empty.
@@ -157,7 +169,11 @@ fn read_words(section: &mut Section<'_>, key: &'static str, report: &mut Report)
     let text = section.string(key, report)?;
     if text.trim().is_empty() || text.len() > WORDS_BYTES_MAX || text.chars().any(char::is_control) {
         let place = section.at(key);
-        report.fault(&place, Rule::ValueMalformed, format!("the words are empty, longer than {WORDS_BYTES_MAX} bytes, or hold control characters; write one line"));
+        report.fault(
+            &place,
+            Rule::ValueMalformed,
+            format!("the words are empty, longer than {WORDS_BYTES_MAX} bytes, or hold control characters; write one line"),
+        );
         return None;
     }
     Some(text.to_owned())
@@ -189,7 +205,11 @@ fn read_idempotency(section: &mut Section<'_>, report: &mut Report) -> Idempoten
     let place = section.at("idempotency");
     let mut refuse_keys = |keys: &[&str], wanted: &str| {
         for key in keys.iter().filter(|key| section.has(key)) {
-            report.fault(&section.at(key), Rule::KeyNotForIdempotency, format!("`{key}` belongs to `idempotency = \"{wanted}\"`; remove one of them"));
+            report.fault(
+                &section.at(key),
+                Rule::KeyNotForIdempotency,
+                format!("`{key}` belongs to `idempotency = \"{wanted}\"`; remove one of them"),
+            );
         }
     };
     match kind {
@@ -201,7 +221,11 @@ fn read_idempotency(section: &mut Section<'_>, report: &mut Report) -> Idempoten
         Some("status") => {
             refuse_keys(&["key_valid_s", "attempts_max"], "key");
             if !section.has("status") {
-                report.fault(&place, Rule::IdempotencyIncomplete, "`idempotency = \"status\"` lacks `status`; name the read that asks, `status = { url, found }`");
+                report.fault(
+                    &place,
+                    Rule::IdempotencyIncomplete,
+                    "`idempotency = \"status\"` lacks `status`; name the read that asks, `status = { url, found }`",
+                );
             }
             status.map_or(Idempotency::None, Idempotency::Status)
         }
@@ -211,7 +235,11 @@ fn read_idempotency(section: &mut Section<'_>, report: &mut Report) -> Idempoten
             Idempotency::None
         }
         Some(other) => {
-            report.fault(&place, Rule::ValueMalformed, format!("`{}` is no kind of idempotency; write `key`, `status` or `none`", other.escape_debug()));
+            report.fault(
+                &place,
+                Rule::ValueMalformed,
+                format!("`{}` is no kind of idempotency; write `key`, `status` or `none`", other.escape_debug()),
+            );
             Idempotency::None
         }
     }
@@ -283,7 +311,11 @@ fn read_format(field: &mut Section<'_>, report: &mut Report) -> Option<Format> {
             currency.map(|currency| Format::Money { currency })
         }
         other => {
-            report.fault(&place, Rule::ValueMalformed, format!("`{}` is no format; write `text`, `money`, `account` or `date`", other.escape_debug()));
+            report.fault(
+                &place,
+                Rule::ValueMalformed,
+                format!("`{}` is no format; write `text`, `money`, `account` or `date`", other.escape_debug()),
+            );
             None
         }
     }
@@ -332,101 +364,25 @@ fn read_given(value: &DeValue<'_>, place: &str, report: &mut Report) -> Option<G
             number.map(Given::Constant)
         }
         DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-            report.fault(place, Rule::TypeWrong, format!("the value is of type {}; write a string, an integer or a boolean", value.type_str()));
+            report.fault(
+                place,
+                Rule::TypeWrong,
+                format!("the value is of type {}; write a string, an integer or a boolean", value.type_str()),
+            );
             None
         }
     }
 }
 
-/// The declared schema; the schema of any object where none is declared, or where the declared one has a fault on record.
-fn read_schema(section: &mut Section<'_>, report: &mut Report) -> Option<Schema> {
-    let text = section.string("schema", report).unwrap_or(ANY_OBJECT);
-    let refused = match Schema::parse(text) {
-        Ok(schema) => return Some(schema),
-        Err(refused) => refused,
-    };
-    let (rule, words) = match refused {
-        SchemaRefused::Malformed(words) => (Rule::SchemaMalformed, words),
-        SchemaRefused::NotSelfContained(words) => (Rule::SchemaNotSelfContained, words),
-    };
-    report.fault(&section.at("schema"), rule, format!("the schema is refused {words}"));
-    Schema::parse(ANY_OBJECT).ok()
-}
-
-fn read_executor(row: &mut Section<'_>, report: &mut Report) -> Option<Executor> {
-    let mut section = row.section("executor", report)?;
-    section.require("kind", "it is `http`, `mcp`, `remote` or `gate`", report);
-    let kind = section.string("kind", report)?;
-    let http = ["method", "url", "idempotency_header", "credential"];
-    let foreign: &[&str] = match kind {
-        "http" => &["upstream", "executor"],
-        "mcp" => &["method", "url", "idempotency_header", "credential", "executor"],
-        "remote" => &["method", "url", "idempotency_header", "credential", "upstream"],
-        "gate" => &["method", "url", "idempotency_header", "credential", "upstream", "executor", "timeout_s"],
-        other => {
-            let words = format!("`{}` is no kind of executor; write `http`, `mcp`, `remote` or `gate`", other.escape_debug());
-            report.fault(&section.at("kind"), Rule::ValueMalformed, words);
-            return None;
-        }
-    };
-    for key in foreign.iter().filter(|key| section.has(key)) {
-        report.fault(&section.at(key), Rule::KeyNotForExecutor, format!("`{key}` means nothing for an executor of kind `{kind}`; remove it"));
+/// The declared schema, and whether there is one; any object where none is declared, or the declared one has a fault.
+fn read_schema(section: &mut Section<'_>, report: &mut Report) -> (Option<Schema>, bool) {
+    if let Some(text) = section.string("schema", report) {
+        let (rule, words) = match Schema::parse(text) {
+            Ok(schema) => return (Some(schema), true),
+            Err(SchemaRefused::Malformed(words)) => (Rule::SchemaMalformed, words),
+            Err(SchemaRefused::NotSelfContained(words)) => (Rule::SchemaNotSelfContained, words),
+        };
+        report.fault(&section.at("schema"), rule, format!("the schema is refused {words}"));
     }
-    let timeout_s = section.integer("timeout_s", 1..=EXECUTOR_TIMEOUT_S_MAX, report).unwrap_or(EXECUTOR_TIMEOUT_S_DEFAULT);
-    let needed: &[&str] = match kind {
-        "http" => &http[..2],
-        "mcp" => &["upstream"],
-        "remote" => &["executor"],
-        _ => &[],
-    };
-    for key in needed {
-        section.require(key, "an executor of this kind needs it", report);
-    }
-    let (upstream, executor) = (section.parsed("upstream", report), section.parsed("executor", report));
-    let (method, url) = (section.parsed("method", report), section.template("url", report));
-    let idempotency_header = section.string("idempotency_header", report).map(str::to_owned);
-    let credential = section.parsed::<Credential>("credential", report);
-    section.finish(report);
-    match kind {
-        "http" => Some(Executor::Http(HttpExecutor { method: method?, url: url?, idempotency_header, credential, timeout_s })),
-        "mcp" => Some(Executor::Mcp { upstream: upstream?, timeout_s }),
-        "remote" => Some(Executor::Remote { executor: executor?, timeout_s }),
-        _ => Some(Executor::Gate),
-    }
-}
-
-fn read_agent(mut section: Section<'_>, report: &mut Report) -> Option<ReadAgent> {
-    section.require("agent", "a list is of one agent", report);
-    section.require("tools", "an agent without a list may call nothing; write `tools = []` to say so", report);
-    let path = section.path().to_owned();
-    let agent = section.parsed("agent", report);
-    let listed = section.names("tools", report);
-    let pending_max = section.integer("pending_max", 1..=AGENT_PENDING_MAX, report).unwrap_or(AGENT_PENDING_DEFAULT);
-    let mut callback_hosts = Vec::new();
-    for Entry { key, text } in section.strings("callback_hosts", report) {
-        callback_hosts.extend(parse_text::<CallbackHost>(text, &key, report).map(|host| host.0));
-    }
-    section.finish(report);
-    let mut tools = listed.clone();
-    tools.sort();
-    callback_hosts.sort();
-    callback_hosts.dedup();
-    let pending_max = u32::try_from(pending_max).unwrap_or(u32::MAX);
-    Some(ReadAgent { path, agent: Agent { agent: agent?, tools, callback_hosts, pending_max }, listed })
-}
-
-/// A host name or address, with or without a port; no pattern.
-struct CallbackHost(String);
-
-impl std::str::FromStr for CallbackHost {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<CallbackHost, String> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:[]".contains(&byte);
-        if (1..=253).contains(&text.len()) && text.bytes().all(plain) {
-            Ok(CallbackHost(text.to_owned()))
-        } else {
-            Err(format!("`{}` is no host; write a name or an address in lower case, with a port if it needs one", text.escape_debug()))
-        }
-    }
+    (Schema::parse(ANY_OBJECT).ok(), false)
 }

@@ -62,12 +62,12 @@ impl<'t> Section<'t> {
 
     pub(super) fn string(&mut self, key: &'static str, report: &mut Report) -> Option<&'t str> {
         let value = self.value(key, report)?;
-        expect(value.as_str(), "string", value, &self.at(key), report)
+        expect(value.as_str(), "a string", value, &self.at(key), report)
     }
 
     pub(super) fn boolean(&mut self, key: &'static str, report: &mut Report) -> Option<bool> {
         let value = self.value(key, report)?;
-        expect(value.as_bool(), "boolean", value, &self.at(key), report)
+        expect(value.as_bool(), "a boolean", value, &self.at(key), report)
     }
 
     pub(super) fn integer(&mut self, key: &'static str, bounds: RangeInclusive<u64>, report: &mut Report) -> Option<u64> {
@@ -104,7 +104,7 @@ impl<'t> Section<'t> {
     pub(super) fn strings(&mut self, key: &'static str, report: &mut Report) -> Vec<Entry<'t>> {
         let mut entries = Vec::new();
         for (place, value) in self.list(key, report) {
-            if let Some(text) = expect(value.as_str(), "string", value, &place, report) {
+            if let Some(text) = expect(value.as_str(), "a string", value, &place, report) {
                 entries.push(Entry { key: place, text });
             }
         }
@@ -147,13 +147,13 @@ impl<'t> Section<'t> {
     pub(super) fn section(&mut self, key: &'static str, report: &mut Report) -> Option<Section<'t>> {
         let value = self.value(key, report)?;
         let place = self.at(key);
-        expect(value.as_table(), "table", value, &place, report).map(|table| Section::new(table, place))
+        expect(value.as_table(), "a table", value, &place, report).map(|table| Section::new(table, place))
     }
 
     pub(super) fn sections(&mut self, key: &'static str, report: &mut Report) -> Vec<Section<'t>> {
         let mut sections = Vec::new();
         for (place, value) in self.list(key, report) {
-            if let Some(table) = expect(value.as_table(), "table", value, &place, report) {
+            if let Some(table) = expect(value.as_table(), "a table", value, &place, report) {
                 sections.push(Section::new(table, place));
             }
         }
@@ -164,7 +164,7 @@ impl<'t> Section<'t> {
     fn list(&mut self, key: &'static str, report: &mut Report) -> Vec<(String, &'t DeValue<'t>)> {
         let place = self.at(key);
         let Some(value) = self.value(key, report) else { return Vec::new() };
-        let Some(array) = expect(value.as_array(), "array", value, &place, report) else { return Vec::new() };
+        let Some(array) = expect(value.as_array(), "an array", value, &place, report) else { return Vec::new() };
         let list = array.iter().enumerate().map(|(index, value)| {
             let place = format!("{place}[{index}]");
             report.place(&place, value.span().start);
@@ -180,7 +180,11 @@ impl<'t> Section<'t> {
             if !self.asked.contains(&name) {
                 let place = self.at(name);
                 report.place(&place, key.span().start);
-                report.fault(&place, Rule::KeyUnknown, format!("`{}` is no key of this version; remove it or mend its name", name.escape_debug()));
+                report.fault(
+                    &place,
+                    Rule::KeyUnknown,
+                    format!("`{}` is no key of this version; remove it or mend its name", name.escape_debug()),
+                );
             }
         }
     }
@@ -188,13 +192,13 @@ impl<'t> Section<'t> {
 
 fn expect<T>(found: Option<T>, kind: &str, value: &DeValue<'_>, key: &str, report: &mut Report) -> Option<T> {
     if found.is_none() {
-        report.fault(key, Rule::TypeWrong, format!("the value is of type {}; write a {kind}", value.type_str()));
+        report.fault(key, Rule::TypeWrong, format!("the value is of type {}; write {kind}", value.type_str()));
     }
     found
 }
 
 fn read_integer(value: &DeValue<'_>, bounds: RangeInclusive<u64>, key: &str, report: &mut Report) -> Option<u64> {
-    let integer = expect(value.as_integer(), "integer", value, key, report)?;
+    let integer = expect(value.as_integer(), "an integer", value, key, report)?;
     let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok().filter(|number| bounds.contains(number));
     if number.is_none() {
         let (least, most) = bounds.into_inner();

@@ -279,13 +279,20 @@ mod tests {
     fn places_are_found_through_references_and_branches() {
         let schema = schema(REFUND);
         let path = |text: &str| ArgPath::parse(text).expect(text);
-        for (place, found, required) in [("invoice", true, true), ("currency", true, false), ("payee.name", true, false), ("payee.iban", false, false), ("invoice.x", false, false)] {
+        for (place, found, required) in [
+            ("invoice", true, true),
+            ("currency", true, false),
+            ("payee.name", true, false),
+            ("payee.iban", false, false),
+            ("invoice.x", false, false),
+        ] {
             assert_eq!(!schema.find(&path(place)).is_empty(), found, "`{place}`");
             assert_eq!(schema.requires(&path(place)), required, "`{place}`");
         }
         assert!(allows(schema.find(&path("payee.name"))[0], "string"));
         assert_eq!(schema.open_below(), ["/$defs/payee"]);
-        let recursive = Schema::parse(r##"{"type":"object","properties":{"next":{"$ref":"#"},"x":{"$ref":"#/properties/x"}}}"##).expect("a schema");
+        let recursive =
+            Schema::parse(r##"{"type":"object","properties":{"next":{"$ref":"#"},"x":{"$ref":"#/properties/x"}}}"##).expect("a schema");
         assert!(!recursive.find(&path("next.next.next")).is_empty());
         assert!(recursive.find(&path("x.y")).is_empty());
     }
