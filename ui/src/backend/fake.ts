@@ -212,6 +212,7 @@ function scenario(name: string | null): ConsoleState {
       };
     case "automated":
       return { ...enrolledState, automated: true };
+    case null:
     default:
       return enrolledState;
   }

@@ -15,10 +15,14 @@ async function call<Answer>(command: string, parameters?: Record<string, unknown
   }
 }
 
-function subscribe<Payload>(event: string, listener: (payload: Payload) => void): () => void {
+async function tell(command: string, parameters?: Record<string, unknown>): Promise<void> {
+  await call<unknown>(command, parameters);
+}
+
+function subscribe(event: string, listener: (payload: unknown) => void): () => void {
   let ended = false;
   let end: (() => void) | null = null;
-  const started = listen<Payload>(event, ({ payload }) => {
+  const started = listen<unknown>(event, ({ payload }) => {
     if (!ended) listener(payload);
   });
   started.then(
@@ -42,11 +46,17 @@ function subscribe<Payload>(event: string, listener: (payload: Payload) => void)
 export const tauri: Backend = {
   consoleState: () => call<ConsoleState>("console_state"),
   inbox: (query) => call<InboxPage>("inbox", { query }),
-  openReview: (request) => call<void>("open_review", { request }),
-  openEnrolment: () => call<void>("open_enrolment"),
-  openKeys: () => call<void>("open_keys"),
+  openReview: (request) => tell("open_review", { request }),
+  openEnrolment: () => tell("open_enrolment"),
+  openKeys: () => tell("open_keys"),
   settings: () => call<Settings>("settings"),
-  saveSettings: (settings) => call<void>("save_settings", { settings }),
-  onInboxChanged: (listener) => subscribe<InboxChanged>("inbox_changed", listener),
-  onConsoleStateChanged: (listener) => subscribe<unknown>("console_state_changed", () => { listener(); }),
+  saveSettings: (settings) => tell("save_settings", { settings }),
+  onInboxChanged: (listener) =>
+    subscribe("inbox_changed", (payload) => {
+      listener(payload as InboxChanged);
+    }),
+  onConsoleStateChanged: (listener) =>
+    subscribe("console_state_changed", () => {
+      listener();
+    }),
 };

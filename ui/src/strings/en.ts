@@ -42,14 +42,12 @@ export const en = {
       error: "not usable",
     } satisfies Record<KeyState, string>,
     keyNamed: (label: string, state: string) => `${label} (${state})`,
-    state: "State of this console",
     menu: "Menu",
     navigation: "Main",
     inbox: "Inbox",
     inboxWaiting: (count: string) => `Inbox, ${count} waiting`,
     settings: "Settings",
     person: "Signed in as",
-    roles: "Roles",
     auditCopy: "Audit copy",
     mirrorStates: {
       empty: "nothing copied yet",
@@ -60,7 +58,6 @@ export const en = {
     records: (size: string) => `${size} records`,
     notices: "Notices",
     status: "Status",
-    ready: "Ready.",
   },
 
   shortcuts: {
@@ -127,7 +124,6 @@ export const en = {
     expiresIn: "expires in",
     soon: "soon",
     expiresAt: (time: string) => `at ${time}`,
-    receivedAt: (time: string) => `received ${time}`,
     noTemplate: (count: string) =>
       count === "1"
         ? "no summary template - open to read the 1 argument"
@@ -158,7 +154,6 @@ export const en = {
     noMatch: "No request matches.",
     partial: (shown: number, total: string) => `Showing the first ${shown.toString()} of ${total}. Search to see others.`,
     announceMany: (added: string, waiting: string) => `${added} new requests. ${waiting} waiting.`,
-    opening: "Opening the request in its own window.",
     failed: "The list could not be read.",
     tryAgain: "Try again",
   },
@@ -222,6 +217,7 @@ export const en = {
     auditBroken: "The audit log does not verify. Records after the break cannot be trusted. Approving is locked.",
     notifications: "This desktop shows no notifications. Keep the window or the tray icon in view.",
     screen: "This screen failed to draw. Nothing was decided. The requests are untouched.",
+    screenId: "E-UI-1",
     reload: "Reload screen",
     coreSilent: "The console's core does not answer. Decisions are not possible until it does.",
   },

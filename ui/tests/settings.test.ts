@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+
+import { FakeBackend } from "../src/backend/fake";
+import { en } from "../src/strings/en";
+import { clock, click, draw, one, press, text } from "./screen";
+
+async function drawn(): Promise<FakeBackend> {
+  const backend = new FakeBackend(() => clock.seconds);
+  await draw(backend);
+  await press("g");
+  await press("s");
+  return backend;
+}
+
+const choice = (value: string): HTMLInputElement => one(`input[value="${value}"]`) as HTMLInputElement;
+
+async function choose(value: string): Promise<void> {
+  choice(value).checked = true;
+  choice(value).dispatchEvent(new Event("change", { bubbles: true }));
+  await press("Shift");
+}
+
+describe("settings", () => {
+  it("applies colours at once and keeps them", async () => {
+    const backend = await drawn();
+    expect(choice("system").checked).toBe(true);
+    await choose("dark");
+    expect(backend.kept.theme).toBe("dark");
+    expect(document.documentElement.dataset["theme"]).toBe("dark");
+    expect(text('[data-part="log"]')).toBe(en.settings.saved);
+  });
+
+  it("keeps what a notification may show, and the rest as it was", async () => {
+    const backend = await drawn();
+    await choose("count");
+    expect(backend.kept).toMatchObject({ notification_privacy: "count", theme: "system" });
+  });
+
+  it("shows what the core holds when a change was not taken", async () => {
+    const backend = await drawn();
+    backend.saveSettings = () => Promise.reject({ id: "E-UI-2", text: "The settings file cannot be written." });
+    await choose("light");
+    expect(choice("system").checked).toBe(true);
+    expect(choice("light").checked).toBe(false);
+    expect(text('[data-part="log"]')).toContain("The settings file cannot be written.");
+  });
+
+  it("opens the keys in their own window", async () => {
+    const backend = await drawn();
+    await click(one('[data-part="open-keys"]'));
+    expect(backend.opened).toEqual(["keys"]);
+  });
+
+  it("tells version, build and the state of this console", async () => {
+    await drawn();
+    const words = text(".page");
+    for (const part of ["0.1.0", "3f9a1c07", "Ada Example (support-lead, billing-approver)", "verified (4,182 records)", "connected 10:41:07"]) {
+      expect(words).toContain(part);
+    }
+  });
+});
