@@ -6,6 +6,7 @@
 
 use crate::bytes::Digest;
 use crate::code::Refusal;
+use crate::frozen::FrozenRequest;
 use crate::ids::{Name, words};
 use crate::json::{Json, pointer_token};
 use crate::money;
@@ -133,6 +134,14 @@ impl Node {
 pub fn shown_sha256(tool: &Name, nodes: &[Node]) -> Result<Digest, Refusal> {
     let shown = Json::object([("v", 1_u32.into()), ("tool", tool.as_str().into()), ("nodes", nodes_json(nodes))]);
     Ok(Digest::of(&shown.canonical()?))
+}
+
+/// What an approver of this frozen request was shown, by the row in the reader's own copy of the table.
+///
+/// *Errors*: none for a request that this program froze.
+pub fn frozen_shown_sha256(frozen: &FrozenRequest, row: &Row) -> Result<Digest, Refusal> {
+    let members = frozen.members();
+    shown_sha256(&members.tool, &render(&members.args, row)?)
 }
 
 /// A reading of a value, made by the row's format alone and never guessed from the value's look.

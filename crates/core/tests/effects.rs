@@ -336,6 +336,23 @@ fn rules_of_large_tables() -> Vec<Rule> {
     [large, many].iter().flat_map(|text| outcome(text).1).map(|fault| fault.rule).collect()
 }
 
+/// The page for owners is written by hand, and says what the code does.
+#[test]
+fn the_page_names_every_rule_every_retry_and_every_member() {
+    let page = include_str!("../../../docs/effects.md");
+    for rule in Rule::ALL {
+        assert!(page.contains(&format!("| `{rule}` |")), "`{rule}` is not on the page");
+    }
+    for rule in RetryRule::ALL {
+        assert!(page.contains(&format!("| `{}` | {} |", rule.as_str(), rule.words())), "`{}` is not on the page", rule.as_str());
+    }
+    let table = load(GOOD);
+    let digests = page.split("## Digests").nth(1).expect("the section on digests");
+    for (member, _) in table.row(&name("refund")).expect("a row").canonical().as_object().expect("an object") {
+        assert!(digests.contains(&format!("`{member}`")), "`{member}` is not on the page");
+    }
+}
+
 #[test]
 fn the_chain_of_triggers_is_shown() {
     let case = CASES.iter().find(|case| case.0 == "a label that is too low").expect("the case");
