@@ -1,1 +1,88 @@
-//! Placeholder.
+//! The ledger of the gate: one use case is one transaction, and its audit records are staged in the same one.
+//!
+//! Owns the database: its schema, its single writer, the log's positions and tree. Must not know HTTP, wire types,
+//! secret keys or randomness: the time and 32 fresh random bytes of each use case come in as its [`Moment`].
+//! Nothing of SQLite is in the face, so that another database can follow behind the same one.
+#![warn(missing_docs)]
+
+mod agents;
+mod calls;
+mod codec;
+mod decisions;
+mod engine;
+mod error;
+mod gate;
+mod ledger;
+pub mod limits;
+mod log;
+mod log_reads;
+mod migrations;
+mod open;
+mod operations;
+mod people;
+mod proposals;
+mod reads;
+mod requests;
+mod roster_changes;
+mod rows;
+mod sessions;
+mod sweeps;
+mod tokens;
+mod tx;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use vidimus_core::bytes::Nonce;
+use vidimus_core::time::Timestamp;
+
+pub use agents::{AddAgent, AgentAdded, AgentIdentity};
+pub use calls::{CallReceived, CallRefused, FreezeCall, FreezeOutcome, Joined, ReadRecorded, Withdrawal};
+pub use decisions::{DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, Denial, RecordDecision};
+pub use error::{OpenError, StoreError};
+pub use gate::{GateIdentity, RosterView, TableView};
+pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
+pub use log::{Head, LogRecord, StoredCheckpoint};
+pub use operations::{AnswerOutcome, LeaseOutcome, RecordAnswer, StatusAnswer};
+pub use people::{EnrolGenesis, EnrolOutcome, Init, InitOutcome, Invite, InviteKind, InviteOutcome, Offer, OfferOutcome, ProposeAdmission};
+pub use reads::{CallView, DecisionView, OperationView, RequestView};
+pub use roster_changes::RosterChangeOutcome;
+pub use sessions::{OpenSession, Session, SessionChallenge, SessionChallengeOutcome, SessionOutcome};
+pub use sweeps::Due;
+pub use tokens::{Mint, MintOutcome, Minted, Redeem, RedeemOutcome, Redeemed, TokenRefused};
+
+/// What a use case is given from the edge: the gate's clock, and 32 fresh random bytes from which the salts of its
+/// records are derived.
+///
+/// *Invariant*: the time recorded is the larger of `now` and the last one recorded, so it never runs backwards.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The gate's clock.
+    pub now: Timestamp,
+    /// Fresh for every use case; never stored.
+    pub entropy: Nonce,
+}
+
+/// The gate's database. Cheap to clone; the last clone dropped ends the writer after what is queued is committed.
+#[derive(Clone)]
+pub struct Store {
+    engine: Arc<engine::Engine>,
+}
+
+impl Store {
+    /// Opens the database, and makes it where there is none. Blocks; call it before the runtime is busy.
+    pub fn open(path: &Path) -> Result<Store, OpenError> {
+        Ok(Store { engine: Arc::new(engine::Engine::open(path)?) })
+    }
+
+    /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.
+    pub fn heads(&self) -> watch::Receiver<Head> {
+        self.engine.heads()
+    }
+
+    /// Lets the writer finish what is queued; later use cases are refused as closed. Blocks.
+    pub fn close(&self) {
+        self.engine.close();
+    }
+}

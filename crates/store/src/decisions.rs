@@ -1,0 +1,410 @@
+//! Decisions of people: a challenge for one request and one key, then the signed statement, judged by core inside the
+//! transaction that records it.
+
+use rusqlite::{Row, params};
+use vidimus_core::bytes::{Digest, Nonce, Salt};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::{self, Case, DecisionKind, IssuedChallenge, Judgement, VerifiedDecision, reason_sha256};
+use vidimus_core::dsse::Envelope;
+use vidimus_core::ids::{PersonId, RequestId};
+use vidimus_core::json::{Fields, Json, Limits, parse};
+use vidimus_core::limits::{DECISION_TTL_S_MAX, REASON_CHARS_MAX};
+use vidimus_core::operation::OperationKey;
+use vidimus_core::record::RecordType;
+use vidimus_core::render;
+use vidimus_core::request::{self, RequestInput, RequestState};
+use vidimus_core::roster::KeyUse;
+use vidimus_core::table::Row as TableRow;
+use vidimus_core::time::Timestamp;
+
+use crate::codec::{count, optional_parsed, optional_text, parsed, text, time};
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::limits::CHALLENGES_PER_KEY_MAX;
+use crate::log::{Head, to_i64};
+use crate::operations;
+use crate::requests;
+use crate::rows::StoredRequest;
+use crate::tokens::standing_approvals;
+use crate::tx::{Attempt, Entry, Tx, challenge_sha256, refuse};
+use crate::{Moment, Store};
+
+/// A challenge that an approval key is to sign over.
+#[derive(Debug, Clone, Copy)]
+pub struct DecisionChallenge {
+    /// The request.
+    pub request: RequestId,
+    /// The person of the session that asks.
+    pub person: PersonId,
+    /// Digest of the person's approval key.
+    pub key_sha256: Digest,
+    /// Fresh random bytes; only their digest is stored.
+    pub challenge: Nonce,
+}
+
+/// What an approver who wants to decide gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecisionChallengeOutcome {
+    /// The challenge may be signed.
+    Issued {
+        /// To be copied into the statement.
+        issued_at: Timestamp,
+        /// Until when the decision may arrive at most.
+        expires_at: Timestamp,
+        /// The roster in force.
+        roster_sha256: Digest,
+        /// The newest head that is durable.
+        head: Head,
+    },
+    /// There is no such request.
+    NotFound,
+    /// The key may not sign, or the request no longer waits.
+    Refused(Refusal),
+}
+
+/// Why a person said no, in words for the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// One word of the protocol's list.
+    pub kind: String,
+    /// The person's note.
+    pub note: String,
+}
+
+/// A signed decision with what it has digests of.
+#[derive(Debug, Clone)]
+pub struct RecordDecision {
+    /// The request that it was sent for.
+    pub request: RequestId,
+    /// The signed statement.
+    pub envelope: Envelope,
+    /// The reason's text; a denial's is the canonical `{kind, note}`.
+    pub reason: Option<String>,
+    /// The salt of the reason's digest.
+    pub reason_salt: Option<Salt>,
+    /// What else stood on the screen.
+    pub context: Option<String>,
+}
+
+/// What a decision did: stored with it, and given again for the same envelope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionReceipt {
+    /// The request.
+    pub request: RequestId,
+    /// Its state after the decision.
+    pub state: RequestState,
+    /// The place of the decision's record in the log.
+    pub position: u64,
+    /// Distinct persons who had approved.
+    pub given: u32,
+    /// Distinct persons needed.
+    pub needed: u32,
+    /// The operation, if the quorum was reached with it.
+    pub operation: Option<OperationKey>,
+}
+
+/// What became of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecisionOutcome {
+    /// It counts.
+    Recorded(DecisionReceipt),
+    /// The same envelope was recorded before; this is its receipt.
+    Stored(DecisionReceipt),
+    /// There is no such request.
+    NotFound,
+    /// A rule says no; recorded, nothing else changed.
+    Refused(Refusal),
+}
+
+impl Store {
+    /// Issues a challenge for one request and one approval key.
+    pub async fn decision_challenge(&self, moment: Moment, challenge: DecisionChallenge) -> Result<DecisionChallengeOutcome, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let Some(request) = StoredRequest::load(tx.db, &challenge.request)? else { return Ok(DecisionChallengeOutcome::NotFound) };
+                Ok(match tx.attempt(|tx| issue(tx, &request, challenge))? {
+                    Ok(outcome) => outcome,
+                    Err(refusal) => DecisionChallengeOutcome::Refused(refusal),
+                })
+            })
+            .await
+    }
+
+    /// Judges and records a decision; a quorum makes the operation in the same transaction.
+    pub async fn record_decision(&self, moment: Moment, decision: RecordDecision) -> Result<DecisionOutcome, StoreError> {
+        let rank = rank_of(&decision.envelope);
+        self.engine.write(moment, rank, move |tx| record_decision(tx, &decision)).await
+    }
+}
+
+/// Whoever stops a request goes first in its batch. The signature is not checked here: a forged one is merely refused first.
+fn rank_of(envelope: &Envelope) -> Rank {
+    let statement = decision::DecisionStatement::parse(envelope.danger_unverified_payload());
+    match statement.map(|statement| statement.decision) {
+        Ok(DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::Retract) => Rank::Stop,
+        Ok(DecisionKind::Approve | DecisionKind::MoreTime) | Err(_) => Rank::Plain,
+    }
+}
+
+fn issue(tx: &mut Tx<'_>, stored: &StoredRequest, challenge: DecisionChallenge) -> Attempt<DecisionChallengeOutcome> {
+    let gate = tx.gate()?;
+    let roster = gate.roster()?;
+    let holder = roster.roster.active_key(&challenge.key_sha256, KeyUse::Approval)?;
+    if holder.person.person != challenge.person {
+        return refuse(Code::ApproverWrong, "the key belongs to another person than the session; use your own");
+    }
+    if stored.state.is_final() {
+        // The input that is allowed longest: its refusal names why nothing can be decided any more.
+        request::apply(stored.state, RequestInput::Revoke)?;
+    }
+    tx.execute(
+        "DELETE FROM decision_challenges WHERE challenge_sha256 IN
+           (SELECT challenge_sha256 FROM decision_challenges WHERE key_sha256 = ?1 AND used_at IS NULL ORDER BY issued_at DESC LIMIT -1 OFFSET ?2)",
+        params![challenge.key_sha256.to_string(), CHALLENGES_PER_KEY_MAX as i64 - 1],
+    )?;
+    tx.execute_one(
+        "INSERT INTO decision_challenges (challenge_sha256, request, key_sha256, issued_at) VALUES (?1, ?2, ?3, ?4)",
+        params![
+            challenge_sha256(&challenge.challenge).to_string(),
+            challenge.request.to_string(),
+            challenge.key_sha256.to_string(),
+            tx.now.as_ms(),
+        ],
+    )?;
+    Ok(DecisionChallengeOutcome::Issued {
+        issued_at: tx.now,
+        expires_at: tx.now.plus_s(DECISION_TTL_S_MAX),
+        roster_sha256: roster.view.roster_sha256,
+        head: tx.head_before(),
+    })
+}
+
+fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Result<DecisionOutcome, StoreError> {
+    let Some(stored) = StoredRequest::load(tx.db, &decision.request)? else { return Ok(DecisionOutcome::NotFound) };
+    let envelope = envelope_text(&decision.envelope)?;
+    let decision_sha256 = Digest::of(decision.envelope.danger_unverified_payload());
+    let earlier = tx.find(
+        "SELECT decisions.*, operation FROM decisions LEFT JOIN operations ON operations.request = decisions.request AND state_after = 'approved'
+         WHERE decision_sha256 = ?1 AND envelope = ?2 AND decisions.request = ?3",
+        params![decision_sha256.to_string(), envelope, decision.request.to_string()],
+        receipt,
+    )?;
+    if let Some(receipt) = earlier {
+        return Ok(DecisionOutcome::Stored(receipt));
+    }
+    let mut approver = None;
+    match tx.attempt(|tx| judge_and_record(tx, &stored, decision, &envelope, &mut approver))? {
+        Ok(receipt) => Ok(DecisionOutcome::Recorded(receipt)),
+        Err(refusal) => {
+            let claims = Json::object([
+                ("code", text(refusal.code)),
+                ("approver", optional_text(approver)),
+                ("key_sha256", text(decision.envelope.key_digest())),
+            ]);
+            tx.stage(Entry::new(RecordType::DecisionRefused, claims).of_request(stored.request))?;
+            Ok(DecisionOutcome::Refused(refusal))
+        }
+    }
+}
+
+fn envelope_text(envelope: &Envelope) -> Result<String, StoreError> {
+    String::from_utf8(envelope.to_json().canonical()?).map_err(|_| StoreError::corrupt("an envelope that is not text"))
+}
+
+fn receipt(row: &Row<'_>) -> rusqlite::Result<DecisionReceipt> {
+    Ok(DecisionReceipt {
+        request: parsed(row, "request")?,
+        state: parsed(row, "state_after")?,
+        position: count(row, "position")?,
+        given: row.get("given")?,
+        needed: row.get("needed")?,
+        operation: optional_parsed(row, "operation")?,
+    })
+}
+
+fn judge_and_record(
+    tx: &mut Tx<'_>,
+    stored: &StoredRequest,
+    decision: &RecordDecision,
+    envelope: &str,
+    approver: &mut Option<PersonId>,
+) -> Attempt<DecisionReceipt> {
+    let gate = tx.gate()?;
+    let roster = &gate.roster()?.roster;
+    let verified = decision::verify(&decision.envelope, roster)?;
+    *approver = Some(verified.statement().approver);
+    let row = gate.table.row(&stored.frozen.members().tool);
+    let (approvals, _) = standing_approvals(tx.db, &stored.request)?;
+    let case = Case {
+        frozen: &stored.frozen,
+        state: stored.state,
+        waits_until: stored.waits_until,
+        orphaned: false,
+        row_sha256: row.map(|row| row.digest()),
+        // Without a row nothing can be rendered; the row's absence is what the rule then refuses.
+        shown_sha256: row.map_or(Ok(verified.statement().shown_sha256), |row| shown_sha256(stored, row))?,
+        roster,
+        challenge: issued_challenge(tx, &verified.statement().challenge)?,
+        approvals: &approvals,
+        now: tx.now,
+    };
+    let judgement = decision::judge(&verified, &case)?;
+    let denial = check_attachments(&verified, decision)?;
+    use_challenge(tx, &verified)?;
+    apply(tx, stored, &verified, decision, envelope, judgement, denial)
+}
+
+fn shown_sha256(stored: &StoredRequest, row: &TableRow) -> Result<Digest, Refusal> {
+    render::shown_sha256(&row.tool, &render::render(&stored.frozen.members().args, row)?)
+}
+
+fn issued_challenge(tx: &Tx<'_>, challenge: &Nonce) -> Result<Option<IssuedChallenge>, StoreError> {
+    tx.find(
+        "SELECT request, key_sha256, issued_at, used_at IS NOT NULL AS used FROM decision_challenges WHERE challenge_sha256 = ?1",
+        [challenge_sha256(challenge).to_string()],
+        |row| {
+            Ok(IssuedChallenge {
+                request: parsed(row, "request")?,
+                key_sha256: parsed(row, "key_sha256")?,
+                issued_at: time(row, "issued_at")?,
+                used: row.get("used")?,
+            })
+        },
+    )
+}
+
+fn use_challenge(tx: &Tx<'_>, verified: &VerifiedDecision) -> Result<(), StoreError> {
+    tx.execute_one(
+        "UPDATE decision_challenges SET used_at = ?1 WHERE challenge_sha256 = ?2 AND used_at IS NULL",
+        params![tx.now.as_ms(), challenge_sha256(&verified.statement().challenge).to_string()],
+    )
+}
+
+/// What came beside the envelope must be what was signed; a denial must say why.
+fn check_attachments(verified: &VerifiedDecision, decision: &RecordDecision) -> Result<Option<Denial>, Refusal> {
+    let statement = verified.statement();
+    let reason_of = decision.reason.as_ref().zip(decision.reason_salt.as_ref()).map(|(reason, salt)| reason_sha256(salt, reason));
+    let whole = decision.reason.is_some() == decision.reason_salt.is_some();
+    if !whole || reason_of != statement.reason_sha256 {
+        return Err(Refusal::new(Code::ReasonInvalid, "the reason beside the decision is not the one that was signed; send it with its salt").at("/reason"));
+    }
+    if decision.reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+        return Err(Refusal::new(Code::ReasonInvalid, format!("the reason has more than `{REASON_CHARS_MAX}` characters; shorten it")).at("/reason"));
+    }
+    if decision.context.as_ref().map(|context| Digest::of(context.as_bytes())) != statement.context_sha256 {
+        return Err(Refusal::new(Code::BytesDiffer, "the context beside the decision is not the one that was signed; send it as it was").at("/context"));
+    }
+    match statement.decision {
+        DecisionKind::Deny => {
+            let reason = decision.reason.as_deref().ok_or_else(|| Refusal::new(Code::ReasonInvalid, "a denial says why; sign a reason").at("/reason"))?;
+            denial_of(reason).map(Some).map_err(|refusal| refusal.under("/reason"))
+        }
+        DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => Ok(None),
+    }
+}
+
+fn denial_of(reason: &str) -> Result<Denial, Refusal> {
+    let json = parse(reason.as_bytes(), &Limits::STATEMENT)?;
+    let fields = Fields::exactly(&json, &["kind", "note"])?;
+    Ok(Denial { kind: fields.string("kind")?.to_owned(), note: fields.string("note")?.to_owned() })
+}
+
+fn apply(
+    tx: &mut Tx<'_>,
+    stored: &StoredRequest,
+    verified: &VerifiedDecision,
+    decision: &RecordDecision,
+    envelope: &str,
+    judgement: Judgement,
+    denial: Option<Denial>,
+) -> Attempt<DecisionReceipt> {
+    let statement = verified.statement();
+    let position = stage_decision(tx, stored, verified, decision, judgement)?;
+    if statement.decision == DecisionKind::Retract {
+        tx.execute_one(
+            "UPDATE decisions SET standing = 0 WHERE request = ?1 AND approver = ?2 AND standing = 1",
+            params![stored.request.to_string(), statement.approver.to_string()],
+        )?;
+    }
+    tx.execute_one(
+        "INSERT INTO decisions (decision_sha256, request, decision, approver, role, key_sha256, envelope, standing, position, state_after, given, needed)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        params![
+            verified.digest().to_string(),
+            stored.request.to_string(),
+            statement.decision.as_str(),
+            statement.approver.to_string(),
+            statement.role.as_str(),
+            statement.key_sha256.to_string(),
+            envelope,
+            statement.decision == DecisionKind::Approve,
+            to_i64(position)?,
+            judgement.state.as_str(),
+            judgement.given,
+            judgement.needed,
+        ],
+    )?;
+    let state = requests::advance(tx, stored, judgement.input)?;
+    let mut operation = None;
+    match statement.decision {
+        DecisionKind::Approve if state == RequestState::Approved => operation = Some(reserve(tx, stored)?),
+        DecisionKind::Deny => {
+            let Denial { kind, note } = denial.ok_or_else(|| StoreError::corrupt("a denial without its reason"))?;
+            tx.execute_one(
+                "UPDATE requests SET denial_kind = ?1, denial_note = ?2, denial_role = ?3 WHERE request = ?4 AND state = 'denied'",
+                params![kind, note, statement.role.as_str(), stored.request.to_string()],
+            )?;
+        }
+        DecisionKind::MoreTime => more_time(tx, stored)?,
+        DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke => {}
+    }
+    Ok(DecisionReceipt { request: stored.request, state, position, given: judgement.given, needed: judgement.needed, operation })
+}
+
+fn stage_decision(tx: &mut Tx<'_>, stored: &StoredRequest, verified: &VerifiedDecision, decision: &RecordDecision, judgement: Judgement) -> Result<u64, StoreError> {
+    let statement = verified.statement();
+    let claims = Json::object([
+        ("decision", text(statement.decision)),
+        ("approver", text(statement.approver)),
+        ("role", text(&statement.role)),
+        ("key_sha256", statement.key_sha256.into()),
+        ("request_sha256", statement.request_sha256.into()),
+        ("state", text(judgement.state)),
+        ("given", judgement.given.into()),
+        ("needed", judgement.needed.into()),
+        ("sole_admin", judgement.sole_admin.into()),
+    ]);
+    let body = Json::object([
+        ("reason", decision.reason.clone().into()),
+        ("reason_salt", decision.reason_salt.into()),
+        ("context", decision.context.clone().into()),
+    ]);
+    let entry = Entry::new(RecordType::DecisionRecorded, claims)
+        .of_request(stored.request)
+        .readable_by(stored.roles())
+        .with_envelopes(vec![decision.envelope.clone()])
+        .with_body(body);
+    tx.stage(entry)
+}
+
+/// The quorum is reached: the operation exists from this transaction on, and is minted when the row's delay is over.
+fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest) -> Attempt<OperationKey> {
+    let gate = tx.gate()?;
+    let row = gate.table.row(&stored.frozen.members().tool).ok_or_else(|| StoreError::corrupt("an approved tool without its row"))?;
+    let mint_at = tx.now.plus_s(row.delay_s);
+    if mint_at >= stored.waits_until {
+        return refuse(Code::RequestExpired, "the delay after the quorum would pass the request's end; ask for more time first");
+    }
+    Ok(operations::reserve(tx, stored, mint_at)?)
+}
+
+/// More time is as much again as the row gives, and never beyond the frozen last moment.
+fn more_time(tx: &Tx<'_>, stored: &StoredRequest) -> Result<(), StoreError> {
+    let members = stored.frozen.members();
+    let again_s = members.created_at.seconds_until(members.expires_at);
+    let waits_until = stored.waits_until.plus_s(again_s).min(members.expires_max_at);
+    tx.execute_one(
+        "UPDATE requests SET waits_until = ?1 WHERE request = ?2 AND state = 'pending'",
+        params![waits_until.as_ms(), stored.request.to_string()],
+    )
+}

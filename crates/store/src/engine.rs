@@ -1,0 +1,255 @@
+//! The single writer with group commit, and the connections that read.
+//!
+//! All queued use cases go into one transaction, each under a savepoint of its own: one that fails takes back only
+//! itself. Then the sequencer numbers what they staged, then everything is committed at once, and only then anybody is answered.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use vidimus_core::time::Timestamp;
+
+use crate::Moment;
+use crate::error::{OpenError, StoreError};
+use crate::limits::{BATCH_MAX, QUEUE_MAX, READERS_MAX};
+use crate::log::{self, Head, Staging};
+use crate::open::{self, FileLock};
+use crate::tx::{Cache, Tx};
+
+/// Which use cases of a batch go first. In one batch, whoever stops something wins over whoever lets it go on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Rank {
+    /// Stops something: a denial, a revocation, a withdrawal.
+    Stop,
+    /// Anything else.
+    Plain,
+}
+
+/// Answers the caller of a use case once the fate of its transaction is known.
+type Settle = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// What is left of a use case that has run: whether it is kept, and its answer.
+struct Ran {
+    kept: bool,
+    settle: Settle,
+}
+
+struct Job {
+    moment: Moment,
+    rank: Rank,
+    run: Box<dyn FnOnce(&mut Tx<'_>) -> Ran + Send>,
+}
+
+pub(crate) struct Engine {
+    queue: Mutex<Option<mpsc::Sender<Job>>>,
+    heads: watch::Receiver<Head>,
+    readers: Readers,
+    failed: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Engine {
+    pub(crate) fn open(path: &Path) -> Result<Engine, OpenError> {
+        let lock = open::lock(path)?;
+        let db = open::writer(path)?;
+        let readers = Readers::open(path)?;
+        let head = log::read_head(&db)?;
+        let (announce, heads) = watch::channel(head);
+        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+        let failed = Arc::new(AtomicBool::new(false));
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: Arc::clone(&failed), _lock: lock };
+        let thread = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, thread: Mutex::new(Some(thread)) })
+    }
+
+    pub(crate) fn heads(&self) -> watch::Receiver<Head> {
+        self.heads.clone()
+    }
+
+    /// Runs one use case in the writer and returns its outcome when it is durable.
+    pub(crate) async fn write<T, F>(&self, moment: Moment, rank: Rank, use_case: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let run = Box::new(move |tx: &mut Tx<'_>| {
+            let outcome = use_case(tx);
+            let kept = outcome.is_ok();
+            // A caller that has gone away changes nothing: the outcome is in the database.
+            let settle: Settle = Box::new(move |commit| drop(reply.send(commit.and(outcome))));
+            Ran { kept, settle }
+        });
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(StoreError::Closed)?;
+        queue.send(Job { moment, rank, run }).await.map_err(|_| self.unanswered())?;
+        drop(queue);
+        answer.await.map_err(|_| self.unanswered())?
+    }
+
+    /// Why the writer let a use case go without an answer.
+    fn unanswered(&self) -> StoreError {
+        if self.failed.load(Ordering::Acquire) { StoreError::Failed } else { StoreError::Closed }
+    }
+
+    /// Runs a reading on a connection that cannot write, in one snapshot.
+    pub(crate) async fn read<T, F>(&self, reading: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.readers.read(reading).await
+    }
+
+    /// Lets the writer finish what is queued, and waits for it.
+    pub(crate) fn close(&self) {
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the writer of the store ended with a panic");
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The thread that owns the only connection that writes.
+struct Writer {
+    db: Connection,
+    jobs: mpsc::Receiver<Job>,
+    announce: watch::Sender<Head>,
+    cache: Cache,
+    failed: Arc<AtomicBool>,
+    _lock: FileLock,
+}
+
+impl Writer {
+    fn run(mut self) {
+        while let Some(first) = self.jobs.blocking_recv() {
+            let mut batch = VecDeque::from([first]);
+            while batch.len() < BATCH_MAX
+                && let Ok(next) = self.jobs.try_recv()
+            {
+                batch.push_back(next);
+            }
+            batch.make_contiguous().sort_by_key(|job| job.rank);
+            self.commit(batch);
+        }
+    }
+
+    fn commit(&mut self, batch: VecDeque<Job>) {
+        if self.failed.load(Ordering::Acquire) {
+            // Dropping a use case answers its caller, who reads the flag.
+            return;
+        }
+        let mut settles = Vec::with_capacity(batch.len());
+        match self.transact(batch, &mut settles) {
+            Ok(head) => {
+                self.announce.send_if_modified(|known| std::mem::replace(known, head) != head);
+                for settle in settles {
+                    settle(Ok(()));
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
+                self.failed.store(true, Ordering::Release);
+                self.cache = Cache::default();
+                if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
+                    tracing::error!("the failed transaction was not rolled back");
+                }
+                for settle in settles {
+                    settle(Err(StoreError::Failed));
+                }
+            }
+        }
+    }
+
+    fn transact(&mut self, batch: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Head, StoreError> {
+        self.db.execute_batch("BEGIN IMMEDIATE")?;
+        let mut staging = Staging::begin(&self.db)?;
+        let recorded = last_now(&self.db)?;
+        let mut now = recorded;
+        let changes = self.db.total_changes();
+        for job in batch {
+            let Job { moment, run, .. } = job;
+            now = now.max(moment.now);
+            let mark = staging.mark();
+            self.db.execute_batch("SAVEPOINT use_case")?;
+            let mut tx = Tx::new(&self.db, now, moment.entropy, &mut staging, &mut self.cache);
+            // A use case that panics is a defect of one call; the others of the batch must not pay for it.
+            let ran = catch_unwind(AssertUnwindSafe(|| run(&mut tx)));
+            let kept = ran.as_ref().is_ok_and(|ran| ran.kept);
+            if kept {
+                self.db.execute_batch("RELEASE use_case")?;
+            } else {
+                self.db.execute_batch("ROLLBACK TO use_case; RELEASE use_case")?;
+                staging.take_back(mark);
+                self.cache = Cache::default();
+            }
+            if let Ok(ran) = ran {
+                settles.push(ran.settle);
+            }
+        }
+        // A batch that changed nothing costs no write to the disk, so it records no time either.
+        if now > recorded && self.db.total_changes() > changes {
+            self.db.prepare_cached("UPDATE clock SET now_ms = ?1")?.execute([now.as_ms()])?;
+        }
+        let head = log::sequence(&self.db, staging)?;
+        self.db.execute_batch("COMMIT")?;
+        Ok(head)
+    }
+}
+
+fn last_now(db: &Connection) -> Result<Timestamp, StoreError> {
+    let ms: i64 = db.prepare_cached("SELECT now_ms FROM clock")?.query_row([], |row| row.get(0))?;
+    Timestamp::from_ms(ms).map_err(|_| StoreError::corrupt("clock.now_ms"))
+}
+
+/// A bounded set of connections that only read.
+struct Readers {
+    free: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Readers {
+    fn open(path: &Path) -> Result<Readers, OpenError> {
+        let connections: Vec<Connection> = (0..READERS_MAX).map(|_| open::reader(path)).collect::<Result<_, _>>()?;
+        Ok(Readers { permits: Arc::new(Semaphore::new(connections.len())), free: Arc::new(Mutex::new(connections)) })
+    }
+
+    async fn read<T, F>(&self, reading: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let free = Arc::clone(&self.free);
+        let reading = move || {
+            let _permit = permit;
+            let db = free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(StoreError::Closed)?;
+            let outcome = in_snapshot(&db, reading);
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            outcome
+        };
+        tokio::task::spawn_blocking(reading).await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+fn in_snapshot<T>(db: &Connection, reading: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    db.execute_batch("BEGIN")?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| reading(db))).unwrap_or(Err(StoreError::Closed));
+    db.execute_batch("ROLLBACK")?;
+    outcome
+}

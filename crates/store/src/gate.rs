@@ -1,0 +1,107 @@
+//! The gate as the database knows it: identity, the table and the roster in force.
+
+use rusqlite::{Connection, Row};
+use vidimus_core::bytes::Digest;
+use vidimus_core::ids::{Environment, GateId};
+use vidimus_core::roster::Roster;
+use vidimus_core::sign::PublicKey;
+use vidimus_core::table::Table;
+
+use crate::codec::{optional_parsed, parsed};
+use crate::error::StoreError;
+use crate::tx::find;
+
+/// Who the gate is. Fixed by `init`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateIdentity {
+    /// Its id: the digest of its log key.
+    pub gate: GateId,
+    /// Live or test.
+    pub environment: Environment,
+    /// Signs checkpoints.
+    pub log_key: PublicKey,
+    /// Signs execution tokens.
+    pub token_key: PublicKey,
+    /// Signs rosters when all else is lost.
+    pub recovery_key: Option<PublicKey>,
+}
+
+/// A version of the roster, as text and as its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RosterView {
+    /// Counts from 1.
+    pub version: u32,
+    /// Canonical JSON.
+    pub text: String,
+    /// SHA-256 of the text.
+    pub roster_sha256: Digest,
+}
+
+/// A version of the effect table, as text and as its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableView {
+    /// TOML.
+    pub toml: String,
+    /// Digest of the canonical table.
+    pub table_sha256: Digest,
+    /// Whether an admin has signed it; before that, no call runs.
+    pub signed: bool,
+}
+
+/// A roster together with its text.
+#[derive(Debug)]
+pub(crate) struct RosterState {
+    pub(crate) roster: Roster,
+    pub(crate) view: RosterView,
+}
+
+/// What a use case looks things up in.
+#[derive(Debug)]
+pub(crate) struct GateState {
+    pub(crate) identity: GateIdentity,
+    pub(crate) table: Table,
+    pub(crate) table_view: TableView,
+    pub(crate) roster: Option<RosterState>,
+}
+
+impl GateState {
+    /// The gate in force; none before `init`.
+    pub(crate) fn load(db: &Connection) -> Result<Option<GateState>, StoreError> {
+        let Some((identity, table_view)) = read_gate(db)? else { return Ok(None) };
+        let table = Table::parse(&table_view.toml).map_err(|_| StoreError::corrupt("effect_tables.toml"))?;
+        let roster = match read_roster(db)? {
+            Some(view) => Some(RosterState { roster: Roster::parse(view.text.as_bytes())?, view }),
+            None => None,
+        };
+        Ok(Some(GateState { identity, table, table_view, roster }))
+    }
+
+    /// The roster, which every use case after genesis has.
+    pub(crate) fn roster(&self) -> Result<&RosterState, StoreError> {
+        self.roster.as_ref().ok_or(StoreError::NotInitialised)
+    }
+}
+
+pub(crate) fn read_gate(db: &Connection) -> Result<Option<(GateIdentity, TableView)>, StoreError> {
+    find(db, "SELECT gate.*, toml FROM gate JOIN effect_tables USING (table_sha256)", [], |row| {
+        let identity = identity(row)?;
+        let table = TableView { toml: row.get("toml")?, table_sha256: parsed(row, "table_sha256")?, signed: row.get("table_signed")? };
+        Ok((identity, table))
+    })
+}
+
+pub(crate) fn read_roster(db: &Connection) -> Result<Option<RosterView>, StoreError> {
+    find(db, "SELECT version, text, roster_sha256 FROM rosters JOIN gate ON roster_version = version", [], |row| {
+        Ok(RosterView { version: row.get("version")?, text: row.get("text")?, roster_sha256: parsed(row, "roster_sha256")? })
+    })
+}
+
+fn identity(row: &Row<'_>) -> rusqlite::Result<GateIdentity> {
+    Ok(GateIdentity {
+        gate: parsed(row, "gate")?,
+        environment: parsed(row, "environment")?,
+        log_key: parsed(row, "log_key")?,
+        token_key: parsed(row, "token_key")?,
+        recovery_key: optional_parsed(row, "recovery_key")?,
+    })
+}

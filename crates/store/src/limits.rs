@@ -1,0 +1,73 @@
+//! Every bound of the store, with its unit and its reason. Bounds of the domain are in `vidimus_core::limits`.
+
+/// Use cases that wait for the writer. *Unit*: use cases. Beyond it, callers wait to be queued: back pressure, no loss.
+pub const QUEUE_MAX: usize = 1024;
+
+/// Use cases in one commit. *Unit*: use cases. Bounds how long the first of a batch waits for the last.
+pub const BATCH_MAX: usize = 256;
+
+/// Connections that only read. *Unit*: connections. More than the cores of a small machine help nobody.
+pub const READERS_MAX: usize = 4;
+
+/// How long a statement waits for a lock. *Unit*: milliseconds. Only a reader meeting a log reset ever waits.
+pub const BUSY_TIMEOUT_MS: u64 = 5_000;
+
+/// Statements kept prepared for each connection. *Unit*: statements. All of the store's fit.
+pub const STATEMENTS_MAX: usize = 256;
+
+/// Records that one read of the log returns. *Unit*: records. With bodies of the largest size, still a bounded answer.
+pub const RECORDS_PER_READ_MAX: usize = 1_000;
+
+/// Body bytes after which one read of the log ends early. *Unit*: bytes.
+pub const RECORD_BYTES_PER_READ_MAX: usize = 8 * 1024 * 1024;
+
+/// Requests that one listing returns. *Unit*: requests. An inbox of more is not worked through by hand.
+pub const REQUESTS_PER_READ_MAX: usize = 500;
+
+/// Rows that one sweep moves, of each kind. *Unit*: rows. The next sweep takes the rest.
+pub const SWEEP_ROWS_MAX: usize = 200;
+
+/// The life of an invite at most. *Unit*: seconds; seven days.
+pub const INVITE_TTL_S_MAX: u64 = 7 * 24 * 3600;
+
+/// The life of a session. *Unit*: seconds; twelve hours, a working day.
+pub const SESSION_TTL_S: u64 = 12 * 3600;
+
+/// The life of a session challenge. *Unit*: seconds. A desktop signs at once.
+pub const SESSION_CHALLENGE_TTL_S: u64 = 60;
+
+/// Unused challenges kept for one key. *Unit*: challenges. Older ones are dropped: nobody fills the table.
+pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
+
+/// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.
+pub const LEASE_S_MAX: u64 = 300;
+
+/// How long a finished call in the same run is joined without a call key. *Unit*: seconds; 24 hours.
+pub const JOIN_S: u64 = 24 * 3600;
+
+/// How long an earlier equal business effect is named on a new request. *Unit*: seconds; 90 days.
+pub const EARLIER_S: u64 = 90 * 24 * 3600;
+
+/// Earlier equal business effects named on a request. *Unit*: requests; the newest ones.
+pub const EARLIER_MAX: usize = 8;
+
+/// The caller's own operation key. *Unit*: characters.
+pub const CALL_KEY_CHARS_MIN: usize = 16;
+
+/// The caller's own operation key. *Unit*: characters.
+pub const CALL_KEY_CHARS_MAX: usize = 128;
+
+/// The agent's own words. *Unit*: characters. Shown as words, never as facts.
+pub const SAYS_CHARS_MAX: usize = 4_000;
+
+/// An agent's parents. *Unit*: agents. A longer chain is a loop or a mistake.
+pub const CHAIN_MAX: usize = 8;
+
+/// A person's name and a key's label. *Unit*: characters; one line of a window.
+pub const LABEL_CHARS_MAX: usize = 100;
+
+/// How long an unknown outcome with a key waits for its next attempt, times the attempts made. *Unit*: seconds.
+pub const RETRY_AFTER_S: u64 = 2;
+
+/// Earlier calls with an equal payload that are looked at. *Unit*: calls; the newest ones.
+pub const JOIN_CANDIDATES_MAX: u32 = 50;

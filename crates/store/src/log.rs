@@ -1,0 +1,164 @@
+//! The log inside the database: staged records get gapless positions, the tree grows, the head moves by compare-and-swap.
+//!
+//! Must not know keys: a checkpoint is signed outside, after the commit, and comes back as a note.
+
+use rusqlite::{Connection, params};
+use vidimus_core::bytes::{Digest, Salt};
+use vidimus_core::record::RecordType;
+use vidimus_core::tree::{Frontier, Node, leaf_hash};
+
+use crate::error::StoreError;
+
+/// How far the log reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Records in the log.
+    pub size: u64,
+    /// The root of their tree.
+    pub root: Digest,
+}
+
+/// One record as a reader gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRecord {
+    /// Its place in the log, from 0.
+    pub position: u64,
+    /// The canonical leaf.
+    pub leaf: String,
+    /// The salt of the body's digest; with the body or not at all.
+    pub salt: Option<Salt>,
+    /// The body, where this reader may see it.
+    pub body: Option<String>,
+}
+
+/// A signed head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCheckpoint {
+    /// Records under it.
+    pub size: u64,
+    /// The signed note.
+    pub note: String,
+}
+
+/// A record that waits for the end of its batch.
+pub(crate) struct Staged {
+    pub(crate) leaf: String,
+    pub(crate) record_type: RecordType,
+    pub(crate) at_ms: i64,
+    pub(crate) request: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) roles: String,
+    pub(crate) salt: Option<Salt>,
+    pub(crate) body: Option<String>,
+}
+
+/// The records of one batch, in the order of their positions.
+pub(crate) struct Staging {
+    before: Head,
+    frontier: Frontier,
+    records: Vec<Staged>,
+}
+
+impl Staging {
+    pub(crate) fn begin(db: &Connection) -> Result<Staging, StoreError> {
+        let (before, frontier) = db
+            .prepare_cached("SELECT size, root, frontier FROM log_head")?
+            .query_row([], |row| Ok((head_of(row.get(0)?, &row.get::<_, String>(1)?), row.get::<_, Vec<u8>>(2)?)))?;
+        let before = before?;
+        let hashes: Vec<Digest> = frontier.as_chunks::<32>().0.iter().copied().map(Digest::from_bytes).collect();
+        let frontier = Frontier::from_parts(before.size, hashes).map_err(|_| StoreError::corrupt("log_head.frontier"))?;
+        if frontier.root() != before.root {
+            return Err(StoreError::corrupt("log_head.root"));
+        }
+        Ok(Staging { before, frontier, records: Vec::new() })
+    }
+
+    /// Stages a record and tells the position that it gets: the writer is alone, and [`sequence`] proves it was.
+    pub(crate) fn push(&mut self, record: Staged) -> u64 {
+        let position = self.before.size + self.records.len() as u64;
+        self.records.push(record);
+        position
+    }
+
+    pub(crate) fn mark(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn take_back(&mut self, mark: usize) {
+        self.records.truncate(mark);
+    }
+
+    /// The head before this batch: the newest that anybody outside can know of.
+    pub(crate) fn head_before(&self) -> Head {
+        self.before
+    }
+}
+
+/// Writes the staged records at their positions and moves the head, if it is still where the batch began.
+pub(crate) fn sequence(db: &Connection, staging: Staging) -> Result<Head, StoreError> {
+    let Staging { before, mut frontier, records } = staging;
+    if records.is_empty() {
+        return Ok(before);
+    }
+    for (position, record) in (before.size..).zip(&records) {
+        insert_record(db, position, record)?;
+        // Every complete subtree is kept when it becomes complete, so that proofs read few hashes.
+        for (node, hash) in frontier.append(leaf_hash(record.leaf.as_bytes())) {
+            db.prepare_cached("INSERT INTO log_nodes (level, node, hash) VALUES (?1, ?2, ?3)")?
+                .execute(params![node.level, to_i64(node.index)?, hash.as_bytes()])?;
+        }
+    }
+    let head = Head { size: before.size + records.len() as u64, root: frontier.root() };
+    let blob: Vec<u8> = frontier.hashes().iter().flat_map(|hash| *hash.as_bytes()).collect();
+    let moved = db
+        .prepare_cached("UPDATE log_head SET size = ?1, root = ?2, frontier = ?3 WHERE size = ?4 AND root = ?5")?
+        .execute(params![to_i64(head.size)?, head.root.to_string(), blob, to_i64(before.size)?, before.root.to_string()])?;
+    if moved != 1 {
+        return Err(StoreError::corrupt("log_head moved under the writer"));
+    }
+    Ok(head)
+}
+
+fn insert_record(db: &Connection, position: u64, record: &Staged) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "INSERT INTO records (position, leaf, type, at_ms, request, operation, roles, salt, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        to_i64(position)?,
+        record.leaf,
+        record.record_type.as_str(),
+        record.at_ms,
+        record.request,
+        record.operation,
+        record.roles,
+        record.salt.map(|salt| salt.to_string()),
+        record.body,
+    ])?;
+    Ok(())
+}
+
+/// The hash of a full node.
+pub(crate) fn read_node(db: &Connection, node: Node) -> Result<Digest, StoreError> {
+    let hash: [u8; 32] = db
+        .prepare_cached("SELECT hash FROM log_nodes WHERE level = ?1 AND node = ?2")?
+        .query_row(params![node.level, to_i64(node.index)?], |row| row.get(0))?;
+    Ok(Digest::from_bytes(hash))
+}
+
+pub(crate) fn read_head(db: &Connection) -> Result<Head, StoreError> {
+    db.prepare_cached("SELECT size, root FROM log_head")?
+        .query_row([], |row| Ok(head_of(row.get(0)?, &row.get::<_, String>(1)?)))?
+}
+
+fn head_of(size: i64, root: &str) -> Result<Head, StoreError> {
+    match (u64::try_from(size), root.parse()) {
+        (Ok(size), Ok(root)) => Ok(Head { size, root }),
+        _ => Err(StoreError::corrupt("log_head")),
+    }
+}
+
+/// A count as SQLite keeps it.
+pub(crate) fn to_i64(count: u64) -> Result<i64, StoreError> {
+    i64::try_from(count).map_err(|_| StoreError::corrupt("a count above 2^63"))
+}

@@ -1,0 +1,89 @@
+//! Reading the log: records by position with the bodies that a reader may see, proofs, checkpoints.
+
+use rusqlite::{Connection, params};
+use vidimus_core::bytes::Digest;
+use vidimus_core::ids::Name;
+use vidimus_core::tree::{consistency_proof, inclusion_proof};
+
+use crate::codec::{count, optional_parsed};
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::limits::{RECORD_BYTES_PER_READ_MAX, RECORDS_PER_READ_MAX};
+use crate::log::{Head, LogRecord, StoredCheckpoint, read_head, read_node, to_i64};
+use crate::reads::may_read;
+use crate::tx::find;
+use crate::{Moment, Store};
+
+impl Store {
+    /// How far the log reaches.
+    pub async fn head(&self) -> Result<Head, StoreError> {
+        self.engine.read(read_head).await
+    }
+
+    /// Records from a position on, in order; at least one if there is one, and no more than the bounds of one read.
+    /// Bodies come along where the reader's roles allow it.
+    pub async fn records(&self, from: u64, limit: usize, reader: Vec<Name>) -> Result<Vec<LogRecord>, StoreError> {
+        self.engine.read(move |db| records(db, from, limit.min(RECORDS_PER_READ_MAX), &reader)).await
+    }
+
+    /// Proves that the record at a position is in the tree of `size`.
+    pub async fn inclusion(&self, position: u64, size: u64) -> Result<Vec<Digest>, StoreError> {
+        self.engine.read(move |db| inclusion_proof(position, size, |node| read_node(db, node))).await
+    }
+
+    /// Proves that the tree of `first` records is the beginning of that of `second`.
+    pub async fn consistency(&self, first: u64, second: u64) -> Result<Vec<Digest>, StoreError> {
+        self.engine.read(move |db| consistency_proof(first, second, |node| read_node(db, node))).await
+    }
+
+    /// Keeps a signed checkpoint of a head that was announced; one kept before for the same size stays.
+    pub async fn store_checkpoint(&self, moment: Moment, checkpoint: StoredCheckpoint) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                tx.execute(
+                    "INSERT INTO checkpoints (size, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                    params![to_i64(checkpoint.size)?, checkpoint.note],
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// The checkpoint of the largest size.
+    pub async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.engine.read(|db| checkpoint(db, "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1", [])).await
+    }
+
+    /// The first checkpoint that covers a position: always the same one, so that a receipt stays the same.
+    pub async fn checkpoint_covering(&self, position: u64) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.engine
+            .read(move |db| checkpoint(db, "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1", [to_i64(position)?]))
+            .await
+    }
+}
+
+fn checkpoint(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Option<StoredCheckpoint>, StoreError> {
+    find(db, sql, params, |row| Ok(StoredCheckpoint { size: count(row, "size")?, note: row.get("note")? }))
+}
+
+fn records(db: &Connection, from: u64, limit: usize, reader: &[Name]) -> Result<Vec<LogRecord>, StoreError> {
+    // A position beyond what the database can number has no records.
+    let Ok(from) = to_i64(from) else { return Ok(Vec::new()) };
+    let mut statement = db.prepare_cached("SELECT position, leaf, roles, salt, body FROM records WHERE position >= ?1 ORDER BY position LIMIT ?2")?;
+    let mut rows = statement.query(params![from, to_i64(limit as u64)?])?;
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let readers: String = row.get("roles")?;
+        let mut record = LogRecord { position: count(row, "position")?, leaf: row.get("leaf")?, salt: None, body: None };
+        if may_read(&readers, reader) {
+            record.salt = optional_parsed(row, "salt")?;
+            record.body = row.get("body")?;
+        }
+        bytes += record.leaf.len() + record.body.as_ref().map_or(0, String::len);
+        if bytes > RECORD_BYTES_PER_READ_MAX && !records.is_empty() {
+            break;
+        }
+        records.push(record);
+    }
+    Ok(records)
+}

@@ -1,0 +1,28 @@
+//! The schema's versions. A file of an older version is brought forward, one of a newer version is refused.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::OpenError;
+use crate::open::APPLICATION_ID;
+
+/// Each text brings the schema from the version of its index to the next one. Published texts are never edited.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// The version of a file that has every migration.
+pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Brings the file to [`SCHEMA_VERSION`], each step in a transaction of its own.
+pub(crate) fn migrate(db: &mut Connection) -> Result<(), OpenError> {
+    let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Some(missing) = usize::try_from(found).ok().and_then(|found| MIGRATIONS.get(found..)) else {
+        return Err(OpenError::SchemaNewer { found, known: SCHEMA_VERSION });
+    };
+    for (version, text) in (found + 1..).zip(missing) {
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.execute_batch(text)?;
+        tx.pragma_update(None, "user_version", version)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+        tx.commit()?;
+    }
+    Ok(())
+}

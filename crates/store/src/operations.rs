@@ -1,0 +1,318 @@
+//! The ledger's rows: reserved by the deciding transaction, moved only by core's transition function, fenced by the attempt.
+
+use rusqlite::params;
+use vidimus_core::bytes::Digest;
+use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::operation::{self, Answer, Operation, OperationInput, OperationKey, OperationState};
+use vidimus_core::record::RecordType;
+use vidimus_core::table::{Idempotency, Row};
+use vidimus_core::time::Timestamp;
+
+use crate::codec::text;
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::gate::GateState;
+use crate::limits::{LEASE_S_MAX, RETRY_AFTER_S};
+use crate::rows::{Kind, StoredOperation, StoredRequest};
+use crate::tx::{Attempt, Entry, Stop, Tx};
+use crate::{Moment, Store};
+
+/// What an executor brings back of one attempt.
+#[derive(Debug, Clone)]
+pub struct RecordAnswer {
+    /// The operation.
+    pub operation: OperationKey,
+    /// The attempt that the answer belongs to: the fence.
+    pub attempt: u32,
+    /// What the answer says.
+    pub answer: Answer,
+    /// The result's text, where there is one.
+    pub result: Option<String>,
+    /// One line about how it went, without secrets or arguments.
+    pub detail: String,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerOutcome {
+    /// It moved the operation.
+    Applied(OperationState),
+    /// It came too late or from an older attempt: kept as evidence, the operation stays as it is.
+    Evidence(OperationState),
+    /// There is no such operation.
+    NotFound,
+}
+
+/// Whether a lease still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseOutcome {
+    /// It holds until then.
+    Renewed(Timestamp),
+    /// It ran out or a newer attempt began: nothing more may be sent.
+    Lost,
+}
+
+/// What a provider said when asked for the status of an operation.
+#[derive(Debug, Clone)]
+pub enum StatusAnswer {
+    /// It knows the operation, with our payload: its result is adopted.
+    Found {
+        /// The result's text.
+        result: String,
+    },
+    /// It does not know it, or could not be asked: no proof of anything, so a person looks.
+    NotFound {
+        /// One line about the answer.
+        detail: String,
+    },
+}
+
+impl Store {
+    /// Records what an attempt brought back; an answer of an older attempt never overwrites a newer one.
+    pub async fn record_answer(&self, moment: Moment, answer: RecordAnswer) -> Result<AnswerOutcome, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let Some(stored) = StoredOperation::load(tx.db, &answer.operation)? else { return Ok(AnswerOutcome::NotFound) };
+                let change = Change { result: answer.result, ..Change::of(answer.detail) };
+                settle(tx, &stored, answer.attempt, answer.answer, change)
+            })
+            .await
+    }
+
+    /// Records what a provider said about an operation whose outcome is unknown.
+    pub async fn record_status(&self, moment: Moment, operation: OperationKey, answer: StatusAnswer) -> Result<AnswerOutcome, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let Some(stored) = StoredOperation::load(tx.db, &operation)? else { return Ok(AnswerOutcome::NotFound) };
+                let (input, change) = match answer {
+                    StatusAnswer::Found { result } => {
+                        (OperationInput::StatusFound, Change { result: Some(result), ..Change::of("the provider knows the operation") })
+                    }
+                    StatusAnswer::NotFound { detail } => (OperationInput::GiveUp, Change::of(detail)),
+                };
+                match tx.attempt(|tx| advance(tx, &stored, input, change))? {
+                    Ok(next) => Ok(AnswerOutcome::Applied(next.state)),
+                    Err(_) => Ok(AnswerOutcome::Evidence(stored.now_at.state)),
+                }
+            })
+            .await
+    }
+
+    /// Prolongs the lease of an attempt that is still at work.
+    pub async fn renew_lease(&self, moment: Moment, operation: OperationKey, attempt: u32, lease_s: u64) -> Result<LeaseOutcome, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let until = lease_end(tx.now, lease_s);
+                let renewed = tx.execute(
+                    "UPDATE operations SET lease_until = max(lease_until, ?1)
+                     WHERE operation = ?2 AND attempt = ?3 AND state = 'executing' AND lease_until > ?4",
+                    params![until.as_ms(), operation.to_string(), attempt, tx.now.as_ms()],
+                )?;
+                Ok(if renewed == 1 { LeaseOutcome::Renewed(until) } else { LeaseOutcome::Lost })
+            })
+            .await
+    }
+}
+
+pub(crate) fn lease_end(now: Timestamp, lease_s: u64) -> Timestamp {
+    now.plus_s(lease_s.clamp(1, LEASE_S_MAX))
+}
+
+/// Applies an answer if its attempt is the one at work; otherwise keeps it as evidence.
+pub(crate) fn settle(tx: &mut Tx<'_>, stored: &StoredOperation, attempt: u32, answer: Answer, change: Change) -> Result<AnswerOutcome, StoreError> {
+    let at_work = stored.now_at.attempt == attempt && stored.now_at.state == OperationState::Executing;
+    if at_work {
+        return match advance(tx, stored, OperationInput::Answer(answer), change) {
+            Ok(next) => Ok(AnswerOutcome::Applied(next.state)),
+            Err(Stop::Refused(refusal)) => Err(StoreError::Domain(refusal)),
+            Err(Stop::Failed(error)) => Err(error),
+        };
+    }
+    let word = match answer {
+        Answer::Done => "done",
+        Answer::NothingSent => "nothing_sent",
+        Answer::NoEffect => "no_effect",
+        Answer::Unclear => "unclear",
+    };
+    tx.execute_one(
+        "INSERT INTO evidence (operation, attempt, at_ms, answer, result, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![stored.operation.to_string(), attempt, tx.now.as_ms(), word, change.result, change.detail],
+    )?;
+    Ok(AnswerOutcome::Evidence(stored.now_at.state))
+}
+
+/// What comes along with a change of state.
+#[derive(Default)]
+pub(crate) struct Change {
+    pub(crate) detail: String,
+    pub(crate) result: Option<String>,
+    pub(crate) receipt: Option<String>,
+    pub(crate) after: Option<String>,
+    pub(crate) lease_until: Option<Timestamp>,
+}
+
+impl Change {
+    pub(crate) fn of(detail: impl Into<String>) -> Change {
+        Change { detail: detail.into(), ..Change::default() }
+    }
+}
+
+/// Makes the operation of a request whose quorum was reached.
+pub(crate) fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest, mint_at: Timestamp) -> Result<OperationKey, StoreError> {
+    let members = stored.frozen.members();
+    let operation = OperationKey::money(&members.tool, &members.request, &stored.frozen.args_sha256());
+    tx.execute_one(
+        "INSERT INTO operations (operation, kind, call, request, tool, row_sha256, payload_sha256, state, attempt, mint_at)
+         VALUES (?1, 'money', ?2, ?3, ?4, ?5, ?6, 'reserved', 0, ?7)",
+        params![
+            operation.to_string(),
+            members.call.to_string(),
+            members.request.to_string(),
+            members.tool.as_str(),
+            members.row_sha256.to_string(),
+            Digest::of(stored.frozen.canonical_args()).to_string(),
+            mint_at.as_ms(),
+        ],
+    )?;
+    let reserved = Operation { state: OperationState::Reserved, attempt: 0 };
+    stage_change(tx, stored, operation, None, reserved, &Change::of("the quorum is reached"))?;
+    Ok(operation)
+}
+
+/// Moves an operation, if core allows it and nobody moved it meanwhile, and says so in the log.
+pub(crate) fn advance(tx: &mut Tx<'_>, stored: &StoredOperation, input: OperationInput, change: Change) -> Attempt<Operation> {
+    let next = operation::apply(stored.now_at, input)?;
+    let gate = tx.gate()?;
+    let lease_until = match next.state {
+        OperationState::Executing => Some(change.lease_until.ok_or_else(|| StoreError::corrupt("an attempt without a lease"))?),
+        OperationState::Reserved
+        | OperationState::Succeeded
+        | OperationState::Failed
+        | OperationState::Unknown
+        | OperationState::NeedsReconciliation
+        | OperationState::Partial
+        | OperationState::NotHappened
+        | OperationState::NotStarted => None,
+    };
+    let next_at = (next.state == OperationState::Unknown).then(|| look_again_at(tx.now, in_force(&gate, stored), next.attempt));
+    let first_sent_at = stored.first_sent_at.or((next.attempt > 0).then_some(tx.now));
+    tx.execute_one(
+        "UPDATE operations SET state = ?1, attempt = ?2, lease_until = ?3, next_at = ?4, first_sent_at = ?5,
+                result = coalesce(?6, result), result_sha256 = coalesce(?7, result_sha256), detail = ?8, ended_at = ?9
+         WHERE operation = ?10 AND state = ?11 AND attempt = ?12",
+        params![
+            next.state.as_str(),
+            next.attempt,
+            lease_until.map(|at| at.as_ms()),
+            next_at.map(|at| at.as_ms()),
+            first_sent_at.map(|at| at.as_ms()),
+            change.result,
+            change.result.as_ref().map(|result| Digest::of(result.as_bytes()).to_string()),
+            change.detail,
+            next.state.is_final().then(|| tx.now.as_ms()),
+            stored.operation.to_string(),
+            stored.now_at.state.as_str(),
+            stored.now_at.attempt,
+        ],
+    )?;
+    if next.state != OperationState::Executing {
+        kill_tokens(tx, &stored.operation)?;
+    }
+    match stored.kind {
+        Kind::Money(request) => {
+            if next.state.is_final() {
+                close_effect(tx, &request)?;
+            }
+            let request = load_request(tx, &request)?;
+            stage_change(tx, &request, stored.operation, Some(stored.now_at.state), next, &change)?;
+        }
+        Kind::Write => stage_write_end(tx, &gate, stored, next.state, change)?,
+    }
+    Ok(next)
+}
+
+pub(crate) fn load_request(tx: &Tx<'_>, request: &RequestId) -> Result<StoredRequest, StoreError> {
+    StoredRequest::load(tx.db, request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))
+}
+
+/// A token that nothing may redeem any more.
+pub(crate) fn kill_tokens(tx: &Tx<'_>, operation: &OperationKey) -> Result<(), StoreError> {
+    tx.execute("UPDATE tokens SET state = 'dead' WHERE operation = ?1 AND state = 'minted'", [operation.to_string()])?;
+    Ok(())
+}
+
+/// The effect is finished: an equal one may be asked for again.
+fn close_effect(tx: &Tx<'_>, request: &RequestId) -> Result<(), StoreError> {
+    tx.execute("UPDATE requests SET effect_open = 0 WHERE request = ?1 AND state = 'consumed'", [request.to_string()])?;
+    Ok(())
+}
+
+/// The row in force, if it is still the one that the operation was made under.
+pub(crate) fn in_force<'g>(gate: &'g GateState, stored: &StoredOperation) -> Option<&'g Row> {
+    gate.table.row(&stored.tool).filter(|row| row.digest() == stored.row_sha256)
+}
+
+/// When an unknown outcome is looked at: at once where only a person can tell, later where the world may still settle.
+fn look_again_at(now: Timestamp, row: Option<&Row>, attempt: u32) -> Timestamp {
+    match row.map(|row| (&row.idempotency, row.settle_s)) {
+        Some((Idempotency::Key { .. }, _)) => now.plus_s(RETRY_AFTER_S * u64::from(attempt)),
+        Some((Idempotency::Status(_), settle_s)) => now.plus_s(settle_s),
+        Some((Idempotency::None, _)) | None => now,
+    }
+}
+
+fn stage_change(
+    tx: &mut Tx<'_>,
+    request: &StoredRequest,
+    operation: OperationKey,
+    from: Option<OperationState>,
+    next: Operation,
+    change: &Change,
+) -> Result<(), StoreError> {
+    let claims = Json::object([
+        ("from", from.map(OperationState::as_str).into()),
+        ("state", text(next.state)),
+        ("attempt", next.attempt.into()),
+        ("result_sha256", change.result.as_ref().map(|result| Digest::of(result.as_bytes())).into()),
+    ]);
+    let body = Json::object([("result", change.result.clone().into()), ("detail", change.detail.as_str().into())]);
+    let entry = Entry::new(RecordType::OperationChanged, claims).of_request(request.request).of_operation(operation);
+    tx.stage(entry.readable_by(request.roles()).with_body(body))?;
+    Ok(())
+}
+
+fn stage_write_end(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOperation, state: OperationState, change: Change) -> Result<(), StoreError> {
+    let record_type = match state {
+        OperationState::Succeeded => RecordType::WriteExecuted,
+        OperationState::Failed | OperationState::NotHappened | OperationState::NotStarted => RecordType::WriteFailed,
+        OperationState::Reserved
+        | OperationState::Executing
+        | OperationState::Unknown
+        | OperationState::NeedsReconciliation
+        | OperationState::Partial => RecordType::WriteUnknown,
+    };
+    stage_write(tx, gate, stored, record_type, &change)
+}
+
+/// Stages the record of a write: its arguments, the state before and after, its receipt and result.
+pub(crate) fn stage_write(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOperation, record_type: RecordType, change: &Change) -> Result<(), StoreError> {
+    let agent: Option<String> = tx.find("SELECT agent FROM calls WHERE call = ?1", [stored.call.to_string()], |row| row.get(0))?.flatten();
+    let owner: Vec<Name> = gate.table.row(&stored.tool).map(|row| row.owner.clone()).into_iter().collect();
+    let claims = Json::object([
+        ("agent", agent.into()),
+        ("tool", text(&stored.tool)),
+        ("operation", text(stored.operation)),
+        ("call", text(stored.call)),
+        ("detail", change.detail.as_str().into()),
+    ]);
+    let body = Json::object([
+        ("args", stored.args.clone().into()),
+        ("before", stored.before.clone().into()),
+        ("after", change.after.clone().into()),
+        ("receipt", change.receipt.clone().into()),
+        ("result", change.result.clone().into()),
+    ]);
+    tx.stage(Entry::new(record_type, claims).of_operation(stored.operation).readable_by(owner).with_body(body))?;
+    Ok(())
+}

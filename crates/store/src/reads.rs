@@ -1,0 +1,258 @@
+//! What the gate's faces show: the gate itself, calls, requests and operations as they stand.
+
+use rusqlite::{Connection, Row, params};
+use vidimus_core::bytes::Digest;
+use vidimus_core::ids::{CallId, Effect, Name, RequestId, RunId};
+use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::request::RequestState;
+use vidimus_core::roster::{AUDITOR, EVERYONE};
+use vidimus_core::time::Timestamp;
+
+use crate::Store;
+use crate::codec::{count, optional_parsed, optional_time, parsed, time};
+use crate::decisions::Denial;
+use crate::error::StoreError;
+use crate::gate::{self, GateIdentity, RosterView, TableView};
+use crate::limits::REQUESTS_PER_READ_MAX;
+use crate::tx::{find, list};
+
+/// A decision on record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionView {
+    /// The signed envelope, canonical.
+    pub envelope: String,
+    /// The place of its record in the log.
+    pub position: u64,
+    /// Whether it is an approval that counts.
+    pub standing: bool,
+}
+
+/// An operation as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationView {
+    /// Its key.
+    pub operation: OperationKey,
+    /// The call behind it.
+    pub call: CallId,
+    /// The request behind it; none for a write.
+    pub request: Option<RequestId>,
+    /// The tool.
+    pub tool: Name,
+    /// The row that it was made under.
+    pub row_sha256: Digest,
+    /// Where it stands.
+    pub state: OperationState,
+    /// Attempts begun.
+    pub attempt: u32,
+    /// From when it may be minted; none for a write.
+    pub mint_at: Option<Timestamp>,
+    /// Until when the attempt at work may send.
+    pub lease_until: Option<Timestamp>,
+    /// The result's text.
+    pub result: Option<String>,
+    /// Digest of the result's text.
+    pub result_sha256: Option<Digest>,
+    /// One line about how it went.
+    pub detail: Option<String>,
+}
+
+/// An approval request as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestView {
+    /// The request.
+    pub request: RequestId,
+    /// The call behind it.
+    pub call: CallId,
+    /// The agent that asked; none for a person's proposal.
+    pub agent: Option<Name>,
+    /// The tool.
+    pub tool: Name,
+    /// Where it stands.
+    pub state: RequestState,
+    /// The frozen bytes.
+    pub frozen: String,
+    /// SHA-256 of the frozen bytes.
+    pub request_sha256: Digest,
+    /// Salted digest of the arguments.
+    pub args_sha256: Digest,
+    /// The agent's own words.
+    pub says: Option<String>,
+    /// How often the call came again.
+    pub joins: u32,
+    /// Until when it waits.
+    pub waits_until: Timestamp,
+    /// The place of its record in the log.
+    pub position: u64,
+    /// Why it was denied, and in which role.
+    pub denial: Option<(Denial, Name)>,
+    /// Decisions, in the order of the log.
+    pub decisions: Vec<DecisionView>,
+    /// Its operation, once the quorum was reached.
+    pub operation: Option<OperationView>,
+}
+
+/// A call as it stands. Exactly one of its request and its operation tells its state for a write; for money, both do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallView {
+    /// The call.
+    pub call: CallId,
+    /// Its agent; none for a person's proposal.
+    pub agent: Option<Name>,
+    /// Its run.
+    pub run: Option<RunId>,
+    /// The tool.
+    pub tool: Name,
+    /// Money or write.
+    pub effect: Effect,
+    /// Its request; none for a write.
+    pub request: Option<RequestView>,
+    /// Its operation.
+    pub operation: Option<OperationView>,
+}
+
+impl Store {
+    /// The gate's identity; `None` before `init`.
+    pub async fn identity(&self) -> Result<Option<GateIdentity>, StoreError> {
+        self.engine.read(|db| Ok(gate::read_gate(db)?.map(|(identity, _)| identity))).await
+    }
+
+    /// The effect table, in force or waiting for the first admin's signature; `None` before `init`.
+    pub async fn table(&self) -> Result<Option<TableView>, StoreError> {
+        self.engine.read(|db| Ok(gate::read_gate(db)?.map(|(_, table)| table))).await
+    }
+
+    /// The roster in force; `None` before the first admin enrolled.
+    pub async fn roster(&self) -> Result<Option<RosterView>, StoreError> {
+        self.engine.read(gate::read_roster).await
+    }
+
+    /// A request, for a reader who holds one of these roles; absent and foreign are the same answer.
+    pub async fn request(&self, request: RequestId, reader: Vec<Name>) -> Result<Option<RequestView>, StoreError> {
+        self.engine
+            .read(move |db| {
+                let visible = requests(db, &format!("{REQUESTS} WHERE requests.request = ?1"), params![request.to_string()], &reader)?;
+                visible.into_iter().next().map(|view| complete(db, view)).transpose()
+            })
+            .await
+    }
+
+    /// The requests that a reader with these roles may see, newest first.
+    pub async fn requests(&self, state: Option<RequestState>, reader: Vec<Name>) -> Result<Vec<RequestView>, StoreError> {
+        self.engine
+            .read(move |db| {
+                let sql = format!("{REQUESTS} WHERE ?1 IS NULL OR requests.state = ?1 ORDER BY requests.created_at DESC, requests.rowid DESC");
+                let visible = requests(db, &sql, params![state.map(RequestState::as_str)], &reader)?;
+                visible.into_iter().map(|view| complete(db, view)).collect()
+            })
+            .await
+    }
+
+    /// A call of this agent; absent and foreign are the same answer.
+    pub async fn call(&self, agent: Name, call: CallId) -> Result<Option<CallView>, StoreError> {
+        self.engine.read(move |db| Ok(read_call(db, &call)?.filter(|view| view.agent.as_ref() == Some(&agent)))).await
+    }
+
+    /// The call behind a request or operation, whoever made it: for the gate's own use.
+    pub async fn any_call(&self, call: CallId) -> Result<Option<CallView>, StoreError> {
+        self.engine.read(move |db| read_call(db, &call)).await
+    }
+
+    /// An operation: for the gate's own use.
+    pub async fn operation(&self, operation: OperationKey) -> Result<Option<OperationView>, StoreError> {
+        self.engine.read(move |db| find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], read_operation)).await
+    }
+}
+
+const REQUESTS: &str = "SELECT requests.*, calls.agent, calls.says, calls.joins, records.roles AS readers
+    FROM requests JOIN calls USING (call) JOIN records USING (position)";
+
+fn requests(db: &Connection, sql: &str, params: impl rusqlite::Params, reader: &[Name]) -> Result<Vec<RequestView>, StoreError> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    let mut visible = Vec::new();
+    while let Some(row) = rows.next()? {
+        let readers: String = row.get("readers")?;
+        if may_read(&readers, reader) {
+            visible.push(read_request(row)?);
+        }
+        if visible.len() >= REQUESTS_PER_READ_MAX {
+            break;
+        }
+    }
+    Ok(visible)
+}
+
+/// Whether a reader with these roles may see what is for `readers`, a column of names.
+pub(crate) fn may_read(readers: &str, reader: &[Name]) -> bool {
+    readers.contains(&format!(" {EVERYONE} "))
+        || reader.iter().any(|role| role.as_str() == AUDITOR || readers.contains(&format!(" {role} ")))
+}
+
+fn read_request(row: &Row<'_>) -> rusqlite::Result<RequestView> {
+    let denial = match (row.get("denial_kind")?, row.get("denial_note")?, optional_parsed(row, "denial_role")?) {
+        (Some(kind), Some(note), Some(role)) => Some((Denial { kind, note }, role)),
+        (_, _, _) => None,
+    };
+    Ok(RequestView {
+        request: parsed(row, "request")?,
+        call: parsed(row, "call")?,
+        agent: optional_parsed(row, "agent")?,
+        tool: parsed(row, "tool")?,
+        state: parsed(row, "state")?,
+        frozen: row.get("frozen")?,
+        request_sha256: parsed(row, "request_sha256")?,
+        args_sha256: parsed(row, "args_sha256")?,
+        says: row.get("says")?,
+        joins: row.get("joins")?,
+        waits_until: time(row, "waits_until")?,
+        position: count(row, "position")?,
+        denial,
+        decisions: Vec::new(),
+        operation: None,
+    })
+}
+
+fn complete(db: &Connection, view: RequestView) -> Result<RequestView, StoreError> {
+    let request = view.request.to_string();
+    let decisions = list(db, "SELECT envelope, position, standing FROM decisions WHERE request = ?1 ORDER BY position", [&request], |row| {
+        Ok(DecisionView { envelope: row.get("envelope")?, position: count(row, "position")?, standing: row.get("standing")? })
+    })?;
+    let operation = find(db, "SELECT * FROM operations WHERE request = ?1", [&request], read_operation)?;
+    Ok(RequestView { decisions, operation, ..view })
+}
+
+fn read_operation(row: &Row<'_>) -> rusqlite::Result<OperationView> {
+    Ok(OperationView {
+        operation: parsed(row, "operation")?,
+        call: parsed(row, "call")?,
+        request: optional_parsed(row, "request")?,
+        tool: parsed(row, "tool")?,
+        row_sha256: parsed(row, "row_sha256")?,
+        state: parsed(row, "state")?,
+        attempt: row.get("attempt")?,
+        mint_at: optional_time(row, "mint_at")?,
+        lease_until: optional_time(row, "lease_until")?,
+        result: row.get("result")?,
+        result_sha256: optional_parsed(row, "result_sha256")?,
+        detail: row.get("detail")?,
+    })
+}
+
+fn read_call(db: &Connection, call: &CallId) -> Result<Option<CallView>, StoreError> {
+    let view = find(db, "SELECT call, agent, run, tool, effect FROM calls WHERE call = ?1", [call.to_string()], |row| {
+        Ok(CallView {
+            call: parsed(row, "call")?,
+            agent: optional_parsed(row, "agent")?,
+            run: optional_parsed(row, "run")?,
+            tool: parsed(row, "tool")?,
+            effect: parsed(row, "effect")?,
+            request: None,
+            operation: None,
+        })
+    })?;
+    let Some(view) = view else { return Ok(None) };
+    let request = find(db, &format!("{REQUESTS} WHERE requests.call = ?1"), [call.to_string()], read_request)?;
+    let request = request.map(|request| complete(db, request)).transpose()?;
+    let operation = find(db, "SELECT * FROM operations WHERE call = ?1", [call.to_string()], read_operation)?;
+    Ok(Some(CallView { request, operation, ..view }))
+}

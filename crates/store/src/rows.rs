@@ -1,0 +1,151 @@
+//! Requests, calls and operations as they are stored, read strictly.
+
+use rusqlite::{Connection, Row};
+use vidimus_core::bytes::Digest;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{CallId, Name, RequestId, RunId};
+use vidimus_core::operation::{Operation, OperationKey, OperationState};
+use vidimus_core::request::RequestState;
+use vidimus_core::time::Timestamp;
+
+use crate::codec::{count, optional_parsed, optional_time, parsed, time};
+use crate::error::StoreError;
+use crate::tx::find;
+
+/// An approval request.
+#[derive(Debug)]
+pub(crate) struct StoredRequest {
+    pub(crate) request: RequestId,
+    pub(crate) state: RequestState,
+    pub(crate) frozen: FrozenRequest,
+    pub(crate) waits_until: Timestamp,
+    pub(crate) quorum_at: Option<Timestamp>,
+}
+
+impl StoredRequest {
+    pub(crate) fn load(db: &Connection, request: &RequestId) -> Result<Option<StoredRequest>, StoreError> {
+        let row = find(db, "SELECT * FROM requests WHERE request = ?1", [request.to_string()], |row| {
+            let frozen: String = row.get("frozen")?;
+            Ok((frozen, parsed(row, "state")?, time(row, "waits_until")?, optional_time(row, "quorum_at")?))
+        })?;
+        let Some((frozen, state, waits_until, quorum_at)) = row else { return Ok(None) };
+        let frozen = FrozenRequest::parse(frozen.as_bytes())?;
+        Ok(Some(StoredRequest { request: *request, state, frozen, waits_until, quorum_at }))
+    }
+
+    /// The roles that may read what belongs to this request.
+    pub(crate) fn roles(&self) -> Vec<Name> {
+        self.frozen.members().needs.iter().map(|need| need.role.clone()).collect()
+    }
+}
+
+/// A call that was kept: money, or a write.
+#[derive(Debug)]
+pub(crate) struct StoredCall {
+    pub(crate) call: CallId,
+    pub(crate) run: Option<RunId>,
+    pub(crate) payload_sha256: Digest,
+    pub(crate) request: Option<RequestId>,
+    pub(crate) request_state: Option<RequestState>,
+    pub(crate) operation_state: Option<OperationState>,
+    /// When the request or the operation reached its final state; the later of the two.
+    pub(crate) ended_at: Option<Timestamp>,
+}
+
+/// A call joined with what became of it. The statements that use it add their own conditions.
+pub(crate) const CALL_COLUMNS: &str = "SELECT calls.call, calls.run, calls.payload_sha256,
+    requests.request, requests.state AS request_state, operations.state AS operation_state,
+    max(coalesce(requests.ended_at, 0), coalesce(operations.ended_at, 0)) AS ended_ms
+    FROM calls LEFT JOIN requests USING (call) LEFT JOIN operations USING (call)";
+
+impl StoredCall {
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<StoredCall> {
+        let ended_at = time(row, "ended_ms")?;
+        Ok(StoredCall {
+            call: parsed(row, "call")?,
+            run: optional_parsed(row, "run")?,
+            payload_sha256: parsed(row, "payload_sha256")?,
+            request: optional_parsed(row, "request")?,
+            request_state: optional_parsed(row, "request_state")?,
+            operation_state: optional_parsed(row, "operation_state")?,
+            ended_at: (ended_at > Timestamp::MIN).then_some(ended_at),
+        })
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        standing(self.request_state, self.operation_state)
+    }
+}
+
+/// What a call that comes again meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It goes on: the call joins it.
+    Open,
+    /// It has its answer: the call gets the stored one.
+    Answered,
+    /// It came to nothing: the call begins anew and names it.
+    Over,
+}
+
+/// Where a call stands, from its request and its operation.
+pub(crate) fn standing(request: Option<RequestState>, operation: Option<OperationState>) -> Standing {
+    match (request, operation) {
+        (_, Some(OperationState::Executing | OperationState::Unknown | OperationState::NeedsReconciliation)) => Standing::Open,
+        (_, Some(OperationState::Succeeded | OperationState::Partial)) => Standing::Answered,
+        (_, Some(OperationState::Failed | OperationState::NotHappened)) => Standing::Over,
+        (Some(RequestState::Pending | RequestState::Approved | RequestState::Consumed), None | Some(OperationState::Reserved | OperationState::NotStarted)) => {
+            Standing::Open
+        }
+        (Some(RequestState::Denied | RequestState::Revoked), None | Some(OperationState::Reserved | OperationState::NotStarted)) => Standing::Answered,
+        (
+            Some(RequestState::Expired | RequestState::Withdrawn | RequestState::Stale),
+            None | Some(OperationState::Reserved | OperationState::NotStarted),
+        ) => Standing::Over,
+        (None, None | Some(OperationState::Reserved | OperationState::NotStarted)) => Standing::Over,
+    }
+}
+
+/// Whether an operation is a person's decision or a write of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Money(RequestId),
+    Write,
+}
+
+/// A row of the ledger.
+#[derive(Debug)]
+pub(crate) struct StoredOperation {
+    pub(crate) operation: OperationKey,
+    pub(crate) kind: Kind,
+    pub(crate) call: CallId,
+    pub(crate) tool: Name,
+    pub(crate) row_sha256: Digest,
+    pub(crate) now_at: Operation,
+    pub(crate) mint_at: Option<Timestamp>,
+    pub(crate) first_sent_at: Option<Timestamp>,
+    pub(crate) args: Option<String>,
+    pub(crate) before: Option<String>,
+}
+
+impl StoredOperation {
+    pub(crate) fn load(db: &Connection, operation: &OperationKey) -> Result<Option<StoredOperation>, StoreError> {
+        find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], StoredOperation::read)
+    }
+
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<StoredOperation> {
+        let attempt = u32::try_from(count(row, "attempt")?).unwrap_or(u32::MAX);
+        Ok(StoredOperation {
+            operation: parsed(row, "operation")?,
+            kind: optional_parsed(row, "request")?.map_or(Kind::Write, Kind::Money),
+            call: parsed(row, "call")?,
+            tool: parsed(row, "tool")?,
+            row_sha256: parsed(row, "row_sha256")?,
+            now_at: Operation { state: parsed(row, "state")?, attempt },
+            mint_at: optional_time(row, "mint_at")?,
+            first_sent_at: optional_time(row, "first_sent_at")?,
+            args: row.get("args")?,
+            before: row.get("before")?,
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! What time does by itself: requests expire, leases run out, outcomes in doubt are tried again or handed to a person.
+
+use rusqlite::{Connection, params};
+use vidimus_core::ids::RequestId;
+use vidimus_core::json::Json;
+use vidimus_core::operation::{self, NextStep, OperationInput, OperationKey};
+use vidimus_core::record::RecordType;
+use vidimus_core::table::Idempotency;
+use vidimus_core::time::Timestamp;
+
+use crate::codec::parsed;
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::gate::GateState;
+use crate::limits::SWEEP_ROWS_MAX;
+use crate::operations::{self, Change, in_force};
+use crate::requests;
+use crate::rows::{Kind, StoredOperation, StoredRequest};
+use crate::tokens::still_holds;
+use crate::tx::{Attempt, Entry, Stop, Tx, list};
+use crate::{Moment, Store};
+
+/// What the workers have to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Due {
+    /// Operations that need a token: approved and due, or to be attempted again.
+    pub to_mint: Vec<OperationKey>,
+    /// Operations whose provider is to be asked what became of them.
+    pub to_ask: Vec<OperationKey>,
+    /// Rows that this sweep moved.
+    pub moved: usize,
+}
+
+impl Store {
+    /// Ends what is over and tells what is due. Writes only where there is something to move.
+    pub async fn due(&self, moment: Moment) -> Result<Due, StoreError> {
+        let moved = if self.engine.read(move |db| anything_over(db, moment.now)).await? {
+            self.engine.write(moment, Rank::Plain, sweep).await?
+        } else {
+            0
+        };
+        let (to_mint, to_ask) = self.engine.read(move |db| due(db, moment.now)).await?;
+        Ok(Due { to_mint, to_ask, moved })
+    }
+
+    /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
+    /// so every lease of its own executors is over.
+    pub async fn recover_at_start(&self, moment: Moment) -> Result<usize, StoreError> {
+        self.engine.write(moment, Rank::Plain, |tx| end_leases(tx, true)).await
+    }
+
+    /// Puts a sign of life into the log, with the size that it follows.
+    pub async fn heartbeat(&self, moment: Moment) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, |tx| {
+                let size = tx.size();
+                tx.stage(Entry::new(RecordType::Heartbeat, Json::object([("size", Json::integer(size)?)])))?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+const OVER_REQUESTS: &str = "SELECT request FROM requests WHERE state IN ('pending', 'approved') AND waits_until <= ?1 LIMIT ?2";
+const OVER_LEASES: &str = "SELECT * FROM operations WHERE state = 'executing' AND lease_until <= ?1 LIMIT ?2";
+const UNKNOWN: &str = "SELECT * FROM operations WHERE state = 'unknown' AND kind = 'money' AND next_at <= ?1 LIMIT ?2";
+
+fn limit() -> i64 {
+    SWEEP_ROWS_MAX as i64
+}
+
+/// The store's time for a reading: no earlier than the last recorded one.
+fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreError> {
+    Ok(db.prepare_cached("SELECT max(now_ms, ?1) FROM clock")?.query_row([now.as_ms()], |row| row.get(0))?)
+}
+
+fn anything_over(db: &Connection, now: Timestamp) -> Result<bool, StoreError> {
+    let now = store_now(db, now)?;
+    for sql in [OVER_REQUESTS, OVER_LEASES, UNKNOWN] {
+        // An unknown outcome is looked at in every sweep: whether it may be attempted again is a matter of the row.
+        if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, now)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an unknown outcome is to be handed to a person now.
+fn gives_up(db: &Connection, now: i64) -> Result<bool, StoreError> {
+    let Some(gate) = GateState::load(db)? else { return Ok(false) };
+    let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
+    let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
+    for stored in &unknown {
+        if next_step(db, now_at, &gate, stored)? == NextStep::GiveUp {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn sweep(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let mut moved = expire_requests(tx)?;
+    moved += end_leases(tx, false)?;
+    moved += hand_over(tx)?;
+    Ok(moved)
+}
+
+fn expire_requests(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let over: Vec<RequestId> = tx.list(OVER_REQUESTS, params![tx.now.as_ms(), limit()], |row| parsed(row, "request"))?;
+    for request in &over {
+        let stored = StoredRequest::load(tx.db, request)?.ok_or_else(|| StoreError::corrupt("a request that vanished"))?;
+        certain(requests::expire(tx, &stored))?;
+    }
+    Ok(over.len())
+}
+
+/// A move that core's table allows in the state that was just read: a refusal would be a defect.
+fn certain<T>(attempt: Attempt<T>) -> Result<T, StoreError> {
+    attempt.map_err(|stop| match stop {
+        Stop::Refused(refusal) => StoreError::Domain(refusal),
+        Stop::Failed(error) => error,
+    })
+}
+
+fn end_leases(tx: &mut Tx<'_>, all: bool) -> Result<usize, StoreError> {
+    let mut ended = 0;
+    loop {
+        let before = if all { i64::MAX } else { tx.now.as_ms() };
+        let over = tx.list(OVER_LEASES, params![before, limit()], StoredOperation::read)?;
+        for stored in &over {
+            let why = if all { "the gate stopped before an answer came" } else { "the lease ran out before an answer came" };
+            certain(operations::advance(tx, stored, OperationInput::LeaseExpire, Change::of(why)))?;
+        }
+        ended += over.len();
+        if !all || over.len() < SWEEP_ROWS_MAX {
+            return Ok(ended);
+        }
+    }
+}
+
+/// Outcomes that neither an attempt nor a question can settle go to a person.
+fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let gate = tx.gate()?;
+    let unknown = tx.list(UNKNOWN, params![tx.now.as_ms(), limit()], StoredOperation::read)?;
+    let mut handed = 0;
+    for stored in &unknown {
+        if next_step(tx.db, tx.now, &gate, stored)? == NextStep::GiveUp {
+            let change = Change::of("no further attempt is safe, so a person must find out what happened");
+            certain(operations::advance(tx, stored, OperationInput::GiveUp, change))?;
+            handed += 1;
+        }
+    }
+    Ok(handed)
+}
+
+/// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
+pub(crate) fn next_step(db: &Connection, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
+    let Kind::Money(request) = stored.kind else { return Ok(NextStep::GiveUp) };
+    let Some(row) = in_force(gate, stored) else { return Ok(NextStep::GiveUp) };
+    let request = StoredRequest::load(db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
+    let checks_hold = match still_holds(db, now, gate, stored, &request) {
+        Ok(_) => true,
+        Err(Stop::Refused(_)) => false,
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let key_valid = match &row.idempotency {
+        Idempotency::Key { key_valid_s, .. } => stored.first_sent_at.is_some_and(|at| now < at.plus_s(*key_valid_s)),
+        Idempotency::Status(_) | Idempotency::None => false,
+    };
+    Ok(operation::next_step(&row.idempotency, stored.now_at.attempt, key_valid, checks_hold))
+}
+
+/// Operations that need a token, and operations that are to be asked about.
+fn due(db: &Connection, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<OperationKey>), StoreError> {
+    let now = store_now(db, now)?;
+    // A token that is still good belongs to an executor that has it; only its end makes the operation due again.
+    let mut to_mint: Vec<OperationKey> = list(
+        db,
+        "SELECT operation FROM operations JOIN requests USING (request)
+         WHERE operations.state = 'reserved' AND requests.state = 'approved' AND mint_at <= ?1 AND NOT EXISTS
+           (SELECT 1 FROM tokens WHERE tokens.operation = operations.operation AND tokens.state = 'minted' AND tokens.expires_at > ?1)
+         ORDER BY mint_at LIMIT ?2",
+        params![now, limit()],
+        |row| parsed(row, "operation"),
+    )?;
+    let mut to_ask = Vec::new();
+    let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
+    if unknown.is_empty() {
+        return Ok((to_mint, to_ask));
+    }
+    let Some(gate) = GateState::load(db)? else { return Ok((to_mint, to_ask)) };
+    let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
+    for stored in &unknown {
+        match next_step(db, now_at, &gate, stored)? {
+            NextStep::AttemptAgain if !has_live_token(db, &stored.operation, now)? => to_mint.push(stored.operation),
+            NextStep::AskStatus => to_ask.push(stored.operation),
+            NextStep::AttemptAgain | NextStep::GiveUp => {}
+        }
+    }
+    Ok((to_mint, to_ask))
+}
+
+fn has_live_token(db: &Connection, operation: &OperationKey, now: i64) -> Result<bool, StoreError> {
+    let sql = "SELECT 1 FROM tokens WHERE operation = ?1 AND state = 'minted' AND expires_at > ?2";
+    Ok(db.prepare_cached(sql)?.exists(params![operation.to_string(), now])?)
+}

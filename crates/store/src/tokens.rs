@@ -1,0 +1,358 @@
+//! Execution tokens: minted for one attempt after every check, redeemed once by compare-and-swap together with the
+//! operation's move. The database keeps digests of their ids only.
+
+use rusqlite::{Connection, params};
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::{Approval, ROSTER_CHANGE, still_approved};
+use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::limits::TOKEN_TTL_S_MAX;
+use vidimus_core::operation::{NextStep, OperationInput, OperationKey, OperationState};
+use vidimus_core::record::RecordType;
+use vidimus_core::request::{RequestInput, RequestState};
+use vidimus_core::roster::Admission;
+use vidimus_core::time::Timestamp;
+use vidimus_core::token::VerifiedToken;
+
+use crate::codec::{optional_text, parsed, text, time};
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::gate::GateState;
+use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_request};
+use crate::requests;
+use crate::rows::{Kind, StoredOperation, StoredRequest};
+use crate::sweeps::next_step;
+use crate::tx::{Attempt, Entry, Tx, list, refuse};
+use crate::{Moment, Store};
+
+/// A token that is to be minted. The caller signs it with the id whose digest it names here.
+#[derive(Debug, Clone)]
+pub struct Mint {
+    /// The operation.
+    pub operation: OperationKey,
+    /// Digest of a fresh token id.
+    pub jti_sha256: Digest,
+    /// The executor that may redeem it.
+    pub audience: String,
+    /// The token's life.
+    pub ttl_s: u64,
+}
+
+/// What the token must say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Minted {
+    /// The executor.
+    pub audience: String,
+    /// When it was minted.
+    pub issued_at: Timestamp,
+    /// From when it is worth nothing.
+    pub expires_at: Timestamp,
+    /// The approval request.
+    pub request: RequestId,
+    /// Salted digest of the arguments.
+    pub args_sha256: Digest,
+    /// The tool.
+    pub tool: Name,
+    /// The operation.
+    pub operation: OperationKey,
+    /// The attempt that it permits.
+    pub attempt: u32,
+    /// Digests of the decisions behind it.
+    pub decisions: Vec<Digest>,
+    /// The frozen bytes, for the executor.
+    pub frozen: String,
+}
+
+/// What became of a token that was to be minted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MintOutcome {
+    /// It may be signed; an older one of the operation is dead.
+    Minted(Box<Minted>),
+    /// The delay is not over.
+    NotDue(Timestamp),
+    /// A check no longer holds: the request is stale, or the operation a person's to reconcile; recorded.
+    Refused(Refusal),
+}
+
+/// A token that an executor presents, with the lease that it asks for.
+#[derive(Debug, Clone)]
+pub struct Redeem {
+    /// Verified over the arguments' digest that the executor computed itself.
+    pub token: VerifiedToken,
+    /// How long the executor has until the outcome is unknown.
+    pub lease_s: u64,
+}
+
+/// Permission to send, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redeemed {
+    /// The operation: the key for the provider.
+    pub operation: OperationKey,
+    /// The attempt to answer for.
+    pub attempt: u32,
+    /// Until when it may be sent.
+    pub lease_until: Timestamp,
+}
+
+/// What became of a token that was presented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RedeemOutcome {
+    /// The effect may be sent.
+    Redeemed(Redeemed),
+    /// Nothing may be sent; recorded, nothing else changed. A bad try does not burn the token.
+    Refused(Refusal),
+}
+
+/// A token that failed before it reached the store.
+#[derive(Debug, Clone)]
+pub struct TokenRefused {
+    /// The operation that it was presented for.
+    pub operation: Option<OperationKey>,
+    /// The request that it was presented for.
+    pub request: Option<RequestId>,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+impl Store {
+    /// Checks everything again and makes room for one token.
+    pub async fn mint(&self, moment: Moment, mint: Mint) -> Result<MintOutcome, StoreError> {
+        self.engine.write(moment, Rank::Plain, move |tx| mint_token(tx, &mint)).await
+    }
+
+    /// Redeems a token: exactly one caller ever gets the permission to send.
+    pub async fn redeem(&self, moment: Moment, redeem: Redeem) -> Result<RedeemOutcome, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| redeem_token(tx, &redeem))? {
+                Ok(redeemed) => Ok(RedeemOutcome::Redeemed(redeemed)),
+                Err(refusal) => {
+                    let claims = redeem.token.claims();
+                    stage_refused(tx, Some(claims.operation), Some(claims.request), &refusal, Some(redeem.token.jti_sha256()))?;
+                    Ok(RedeemOutcome::Refused(refusal))
+                }
+            })
+            .await
+    }
+
+    /// Records a token that was refused before it reached the store: forged, for other arguments, for another executor.
+    pub async fn refuse_token(&self, moment: Moment, refused: TokenRefused) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| stage_refused(tx, refused.operation, refused.request, &refused.refusal, None))
+            .await
+    }
+}
+
+fn stage_refused(tx: &mut Tx<'_>, operation: Option<OperationKey>, request: Option<RequestId>, refusal: &Refusal, jti_sha256: Option<Digest>) -> Result<(), StoreError> {
+    let claims = Json::object([("code", text(refusal.code)), ("jti_sha256", optional_text(jti_sha256))]);
+    let entry = Entry { operation, request, ..Entry::new(RecordType::TokenRefused, claims) };
+    tx.stage(entry)?;
+    Ok(())
+}
+
+fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
+    let Some(stored) = StoredOperation::load(tx.db, &mint.operation)? else {
+        return Ok(MintOutcome::Refused(Refusal::new(Code::NotFound, "there is no such operation; look at its key")));
+    };
+    let Kind::Money(request) = stored.kind else {
+        return Ok(MintOutcome::Refused(Refusal::new(Code::OperationStateWrong, "a write needs no token; send it by its intent")));
+    };
+    let request = load_request(tx, &request)?;
+    if let Some(mint_at) = stored.mint_at.filter(|mint_at| tx.now < *mint_at) {
+        return Ok(MintOutcome::NotDue(mint_at));
+    }
+    let checked = tx.attempt(|tx| check_mint(tx, &stored, &request))?;
+    let outcome = match checked {
+        Ok(approvals) => tx.attempt(|tx| insert_token(tx, mint, &stored, &request, &approvals))?,
+        Err(refusal) => Err(refusal),
+    };
+    match outcome {
+        Ok(minted) => Ok(MintOutcome::Minted(Box::new(minted))),
+        Err(refusal) => {
+            stage_refused(tx, Some(stored.operation), Some(request.request), &refusal, None)?;
+            give_up(tx, &stored, &request, &refusal)?;
+            Ok(MintOutcome::Refused(refusal))
+        }
+    }
+}
+
+/// Whether an operation may have a token now: its own state, and everything that was decided still holds.
+fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest) -> Attempt<Vec<Digest>> {
+    let gate = tx.gate()?;
+    match stored.now_at.state {
+        OperationState::Reserved => {}
+        OperationState::Unknown => match next_step(tx.db, tx.now, &gate, stored)? {
+            NextStep::AttemptAgain => {}
+            NextStep::AskStatus | NextStep::GiveUp => {
+                return refuse(Code::OperationStateWrong, "no further attempt is safe; ask the provider or a person");
+            }
+        },
+        OperationState::Executing
+        | OperationState::Succeeded
+        | OperationState::Failed
+        | OperationState::NeedsReconciliation
+        | OperationState::Partial
+        | OperationState::NotHappened
+        | OperationState::NotStarted => {
+            return refuse(Code::OperationStateWrong, format!("the operation is `{}`; it gets no token", stored.now_at.state));
+        }
+    }
+    still_holds(tx.db, tx.now, &gate, stored, request)
+}
+
+/// Everything that was decided, checked again: time, row, roster, quorum. Returns the digests of the decisions.
+///
+/// *Errors*: the code of the check that no longer holds.
+pub(crate) fn still_holds(db: &Connection, now: Timestamp, gate: &GateState, stored: &StoredOperation, request: &StoredRequest) -> Attempt<Vec<Digest>> {
+    match request.state {
+        // The request's time binds the first redeem only.
+        RequestState::Approved if now >= request.waits_until => {
+            return refuse(Code::RequestExpired, "the request expired before its first redeem; nothing runs");
+        }
+        RequestState::Approved | RequestState::Consumed => {}
+        RequestState::Pending | RequestState::Denied | RequestState::Expired | RequestState::Withdrawn | RequestState::Stale | RequestState::Revoked => {
+            return refuse(Code::RequestNotApproved, format!("the request is `{}`; nothing runs", request.state));
+        }
+    }
+    if in_force(gate, stored).is_none() {
+        return refuse(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs");
+    }
+    let roster = &gate.roster()?.roster;
+    if stored.tool.as_str() == ROSTER_CHANGE {
+        Admission::next_roster(&request.frozen.members().args, roster)?;
+    }
+    let (approvals, digests) = standing_approvals(db, &request.request)?;
+    still_approved(&request.frozen, &approvals, roster)?;
+    Ok(digests)
+}
+
+/// The approvals on record that were not retracted, and the digests of their statements.
+pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result<(Vec<Approval>, Vec<Digest>), StoreError> {
+    let rows = list(
+        db,
+        "SELECT decision_sha256, approver, role, key_sha256 FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position",
+        [request.to_string()],
+        |row| {
+            let approval = Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? };
+            Ok((approval, parsed::<Digest>(row, "decision_sha256")?))
+        },
+    )?;
+    Ok(rows.into_iter().unzip())
+}
+
+/// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
+fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, refusal: &Refusal) -> Result<(), StoreError> {
+    let ended = match (request.state, stored.now_at.state) {
+        (RequestState::Approved, OperationState::Reserved) if refusal.code == Code::RequestExpired => tx.attempt(|tx| requests::expire(tx, request))?,
+        (RequestState::Approved, OperationState::Reserved) => tx.attempt(|tx| requests::make_stale(tx, request, refusal))?,
+        (RequestState::Consumed, OperationState::Unknown) if refusal.code != Code::OperationStateWrong => {
+            tx.attempt(|tx| operations::advance(tx, stored, OperationInput::GiveUp, Change::of(refusal.message.clone())).map(|_| ()))?
+        }
+        (_, _) => Ok(()),
+    };
+    ended.map_err(StoreError::Domain)
+}
+
+fn insert_token(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &StoredRequest, decisions: &[Digest]) -> Attempt<Minted> {
+    kill_tokens(tx, &stored.operation)?;
+    let members = request.frozen.members();
+    let minted = Minted {
+        audience: mint.audience.clone(),
+        issued_at: tx.now,
+        expires_at: tx.now.plus_s(mint.ttl_s.clamp(1, TOKEN_TTL_S_MAX)),
+        request: request.request,
+        args_sha256: request.frozen.args_sha256(),
+        tool: members.tool.clone(),
+        operation: stored.operation,
+        attempt: stored.now_at.attempt + 1,
+        decisions: decisions.to_vec(),
+        frozen: String::from_utf8(request.frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?,
+    };
+    tx.execute_one(
+        "INSERT INTO tokens (jti_sha256, operation, attempt, audience, args_sha256, issued_at, expires_at, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'minted')",
+        params![
+            mint.jti_sha256.to_string(),
+            minted.operation.to_string(),
+            minted.attempt,
+            minted.audience,
+            minted.args_sha256.to_string(),
+            minted.issued_at.as_ms(),
+            minted.expires_at.as_ms(),
+        ],
+    )?;
+    let claims = Json::object([
+        ("jti_sha256", mint.jti_sha256.into()),
+        ("attempt", minted.attempt.into()),
+        ("args_sha256", minted.args_sha256.into()),
+        ("audience", minted.audience.as_str().into()),
+        ("expires_at", minted.expires_at.into()),
+    ]);
+    tx.stage(Entry::new(RecordType::TokenMinted, claims).of_request(minted.request).of_operation(minted.operation))?;
+    Ok(minted)
+}
+
+struct StoredToken {
+    operation: OperationKey,
+    attempt: u32,
+    audience: String,
+    args_sha256: Digest,
+    expires_at: Timestamp,
+    state: String,
+}
+
+fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+    let claims = redeem.token.claims();
+    let jti_sha256 = redeem.token.jti_sha256();
+    let token = tx.find("SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti_sha256.to_string()], |row| {
+        Ok(StoredToken {
+            operation: parsed(row, "operation")?,
+            attempt: row.get("attempt")?,
+            audience: row.get("audience")?,
+            args_sha256: parsed(row, "args_sha256")?,
+            expires_at: time(row, "expires_at")?,
+            state: row.get("state")?,
+        })
+    })?;
+    let Some(token) = token else { return refuse(Code::TokenUnknown, "the token is not one that this gate minted; nothing runs") };
+    match token.state.as_str() {
+        "minted" => {}
+        "redeemed" => return refuse(Code::TokenAlreadyRedeemed, "the token was redeemed before; read the operation's outcome"),
+        _ => return refuse(Code::TokenUnknown, "a newer token replaced this one, or its request ended; nothing runs"),
+    }
+    let same = token.operation == claims.operation
+        && token.attempt == claims.attempt
+        && token.audience == claims.audience
+        && token.args_sha256 == claims.args_sha256;
+    if !same {
+        return refuse(Code::TokenUnknown, "the token says something else than what was minted; nothing runs");
+    }
+    if tx.now >= token.expires_at || tx.now >= claims.expires_at {
+        return refuse(Code::TokenExpired, format!("the token expired at {}; a new one must be minted", token.expires_at));
+    }
+    let stored = StoredOperation::load(tx.db, &token.operation)?.ok_or_else(|| StoreError::corrupt("a token without its operation"))?;
+    let Kind::Money(request) = stored.kind else { return Err(StoreError::corrupt("a token of a write").into()) };
+    let request = load_request(tx, &request)?;
+    if claims.request != request.request || claims.tool != stored.tool || claims.args_sha256 != request.frozen.args_sha256() {
+        return refuse(Code::BytesDiffer, "the token is for another request, tool or other arguments than the operation; nothing runs");
+    }
+    if token.attempt != stored.now_at.attempt + 1 {
+        return refuse(Code::OperationStateWrong, format!("the operation is at attempt {}; this token is for another", stored.now_at.attempt));
+    }
+    let gate = tx.gate()?;
+    still_holds(tx.db, tx.now, &gate, &stored, &request)?;
+    let swapped = tx.execute(
+        "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
+        params![tx.now.as_ms(), jti_sha256.to_string()],
+    )?;
+    if swapped != 1 {
+        return refuse(Code::TokenAlreadyRedeemed, "the token was redeemed before; read the operation's outcome");
+    }
+    let claims_of_record = Json::object([("jti_sha256", jti_sha256.into()), ("attempt", token.attempt.into())]);
+    tx.stage(Entry::new(RecordType::TokenRedeemed, claims_of_record).of_request(request.request).of_operation(stored.operation))?;
+    requests::advance(tx, &request, RequestInput::Redeem)?;
+    let lease_until = lease_end(tx.now, redeem.lease_s);
+    let change = Change { lease_until: Some(lease_until), ..Change::of("the token was redeemed") };
+    let next = operations::advance(tx, &stored, OperationInput::Redeem, change)?;
+    Ok(Redeemed { operation: stored.operation, attempt: next.attempt, lease_until })
+}
