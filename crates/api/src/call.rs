@@ -9,7 +9,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::RawJson;
 use crate::body::{bounded, members, parse_body};
-use crate::limits::{CALL_BODY_BYTES_MAX, CALL_KEY_CHARS_MAX, CALL_KEY_CHARS_MIN, CALLBACK_URL_BYTES_MAX, SAYS_CHARS_MAX};
+use crate::limits::{CALL_BODY_BYTES_MAX, CALL_KEY_CHARS_MAX, CALL_KEY_CHARS_MIN, SAYS_CHARS_MAX};
 
 /// The body of `POST /v1/calls`.
 #[derive(Debug, Clone, Serialize)]
@@ -27,15 +27,12 @@ pub struct CallRequest {
     /// The agent's own words on why; shown apart, trusted by nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    /// Where to post the final answer; its host stands in the agent's list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub callback_url: Option<String>,
 }
 
 impl CallRequest {
     /// A call of a tool with these arguments and nothing else.
     pub fn new(tool: impl Into<String>, args: RawJson) -> CallRequest {
-        CallRequest { tool: tool.into(), args, run: None, call_key: None, says: None, callback_url: None }
+        CallRequest { tool: tool.into(), args, run: None, call_key: None, says: None }
     }
 
     /// The call under the caller's own operation key.
@@ -56,7 +53,7 @@ impl CallRequest {
             args: RawJson,
         }
         let json = parse_body(body, CALL_BODY_BYTES_MAX)?;
-        let json = members(&json, &["tool", "args"], &["run", "call_key", "says", "callback_url"])?;
+        let json = members(&json, &["tool", "args"], &["run", "call_key", "says"])?;
         let fields = json.fields()?;
         let span: Span = serde_json::from_slice(body)
             .map_err(|_| Refusal::new(Code::JsonSyntax, "the body is not one JSON document; send one object"))?;
@@ -69,7 +66,6 @@ impl CallRequest {
             run: fields.optional_parsed("run")?,
             call_key: bounded(&fields, "call_key", CALL_KEY_CHARS_MIN, CALL_KEY_CHARS_MAX)?,
             says: bounded(&fields, "says", 0, SAYS_CHARS_MAX)?,
-            callback_url: bounded(&fields, "callback_url", 1, CALLBACK_URL_BYTES_MAX)?,
         })
     }
 
@@ -208,20 +204,24 @@ pub struct ToolDescription {
     pub effect: Effect,
     /// Whether it can be undone; none for a read.
     pub reversibility: Option<Reversibility>,
-    /// How a repeated call is made safe, in one word: see [`RetryRule`].
+    /// How a repeated call is made safe.
     pub retry: RetryRule,
+    /// The same in words, for a model to read.
+    pub retry_words: String,
     /// The JSON Schema of the arguments.
     pub schema: RawJson,
 }
 
-/// What may be repeated, and by whom.
+/// What may be repeated, and by whom. The label decides it, not the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryRule {
-    /// A read: the gate repeats it on timeout, and so may the agent.
-    Safe,
-    /// The agent may send it again under the same `call_key`; the gate joins it to the first.
-    SameCallKey,
-    /// Never without a person.
+    /// It changes nothing: the gate repeats it on timeout, and so may the agent.
+    Repeat,
+    /// The gate alone repeats it; the agent may send it again under the same `call_key`.
+    SameKey,
+    /// Sent once; after a lost answer the gate asks the provider.
+    Ask,
+    /// Sent once; after a lost answer a person finds out.
     Never,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use vidimus_core::bytes::{Nonce, base64url_decode, base64url_encode};
+use vidimus_core::bytes::{Digest, Nonce, base64url_decode, base64url_encode};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::json::{Fields, Json, Limits, parse_canonical};
@@ -14,6 +14,11 @@ use vidimus_core::time::Timestamp;
 use crate::limits::INVITE_BYTES_MAX;
 
 const PREFIX: &str = "vidimus-invite-";
+
+/// How statements and the gate name an invite: SHA-256 of the code's text.
+pub fn code_sha256(code: &Nonce) -> Digest {
+    Digest::of(code.to_string().as_bytes())
+}
 
 /// What an invite is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

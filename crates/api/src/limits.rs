@@ -21,9 +21,6 @@ pub const CALL_KEY_CHARS_MIN: usize = 16;
 /// A caller's own operation key. *Unit*: characters.
 pub const CALL_KEY_CHARS_MAX: usize = 128;
 
-/// A callback's address. *Unit*: bytes.
-pub const CALLBACK_URL_BYTES_MAX: usize = 2048;
-
 /// The note of a denial. *Unit*: characters.
 pub const NOTE_CHARS_MAX: usize = 2000;
 

@@ -22,8 +22,8 @@ pub struct RequestSummary {
     pub state: RequestState,
     /// The tool.
     pub tool: String,
-    /// The agent that asks.
-    pub agent: String,
+    /// The agent that asks; none for a person's proposal.
+    pub agent: Option<String>,
     /// SHA-256 of the frozen request.
     pub request_sha256: Digest,
     /// Until when people may decide.

@@ -1,0 +1,273 @@
+//! The administration socket: what the command line asks of a gate that runs, and does by itself when none does.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use vidimus_api::invite::{Invite, InviteKind, code_sha256};
+use vidimus_api::limits::INVITE_TTL_S;
+use vidimus_core::code::Refusal;
+use vidimus_core::ids::{Name, PersonId};
+use vidimus_core::time::Timestamp;
+use vidimus_store::{AddAgent, AgentAdded, InviteOutcome, StoreError};
+
+use crate::clock;
+use crate::entropy::{self, Bearer, NoEntropy};
+use crate::gate::{Gate, StartError};
+use crate::limits::{ADMIN_LINE_BYTES_MAX, ADMIN_S_MAX};
+
+/// What is asked, one JSON line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum AdminCommand {
+    /// Give an agent its credential.
+    AddAgent {
+        /// Its name.
+        agent: Name,
+        /// The person who answers for it.
+        owner: Option<PersonId>,
+        /// The agent that sends it.
+        parent: Option<Name>,
+    },
+    /// Make an invite.
+    Invite {
+        /// The person's name.
+        name: String,
+        /// The roles offered.
+        roles: Vec<Name>,
+    },
+    /// Say the table in force.
+    ShowTable,
+}
+
+/// What comes back, one JSON line. It holds secrets that are shown once, so it has no `Debug`.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum AdminReply {
+    /// The agent may call.
+    AgentAdded {
+        /// Its name.
+        agent: Name,
+        /// Its credential.
+        credential: String,
+    },
+    /// The invite works.
+    Invited {
+        /// The person's name.
+        name: String,
+        /// When it ends.
+        expires_at: Timestamp,
+        /// The line to hand over.
+        invite: String,
+    },
+    /// The table in force.
+    Table {
+        /// The text of its file.
+        toml: String,
+    },
+    /// A rule says no.
+    Refused {
+        /// The stable code.
+        code: String,
+        /// Why.
+        message: String,
+    },
+}
+
+impl From<Refusal> for AdminReply {
+    fn from(refusal: Refusal) -> AdminReply {
+        AdminReply::Refused { code: refusal.code.as_str().to_owned(), message: refusal.message }
+    }
+}
+
+/// Why nothing was done.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The socket failed.
+    #[error("the running gate did not answer on its administration socket; look at its log")]
+    Socket(#[source] io::Error),
+    /// It said something else.
+    #[error("the running gate answered in another version's words; use the program of the running gate")]
+    Words(#[source] serde_json::Error),
+    /// No gate runs, and none can be opened.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// The address of the gate is not known.
+    #[error("the gate's address is not known; write it into the file `url` of the data folder")]
+    Url(#[source] io::Error),
+    /// A document of the gate's own is refused.
+    #[error("the invite cannot be written")]
+    Invite(#[source] Refusal),
+}
+
+/// The socket of a data folder.
+pub fn socket(data: &Path) -> PathBuf {
+    data.join("admin.sock")
+}
+
+/// Whether consoles could reach a gate at this address: TLS, or this machine.
+pub fn reachable_url(url: &str) -> bool {
+    let Ok(parsed) = url.parse::<reqwest::Url>() else { return false };
+    let loopback = match parsed.host() {
+        Some(host) => matches!(host.to_string().as_str(), "localhost" | "[::1]") || host.to_string().starts_with("127."),
+        None => return false,
+    };
+    parsed.query().is_none() && parsed.fragment().is_none() && (parsed.scheme() == "https" || (parsed.scheme() == "http" && loopback))
+}
+
+/// Keeps the address that invites name.
+///
+/// *Errors*: those of the file.
+pub fn write_url(data: &Path, url: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(data.join("url"))?;
+    io::Write::write_all(&mut file, format!("{url}\n").as_bytes())
+}
+
+/// Binds the socket, for this user only. A file that an ended gate left behind is replaced: the database's lock has shown
+/// that no other gate runs.
+///
+/// *Errors*: those of the file system.
+pub fn bind(socket: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(socket) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(socket)?;
+    fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Answers on the socket until the gate ends.
+pub async fn serve(listener: UnixListener, gate: Arc<Gate>, data: PathBuf) {
+    loop {
+        let accepted = tokio::select! {
+            () = gate.ending.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else { continue };
+        // One at a time: the command line is one person.
+        let exchange = tokio::time::timeout(Duration::from_secs(ADMIN_S_MAX), converse(stream, &gate, &data));
+        match exchange.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => crate::logging::failure("an administration command failed", &error),
+            Err(_) => tracing::warn!("an administration command took too long"),
+        }
+    }
+}
+
+async fn converse(stream: UnixStream, gate: &Gate, data: &Path) -> Result<(), AdminError> {
+    let (read, mut write) = stream.into_split();
+    let line = read_line(read).await?;
+    let command = serde_json::from_str(&line).map_err(AdminError::Words)?;
+    let reply = perform(gate, data, command).await?;
+    let mut line = serde_json::to_string(&reply).map_err(AdminError::Words)?;
+    line.push('\n');
+    write.write_all(line.as_bytes()).await.map_err(AdminError::Socket)
+}
+
+/// Asks the running gate, or does it here when none runs.
+///
+/// *Errors*: `AdminError`.
+pub async fn ask(data: &Path, command: AdminCommand) -> Result<AdminReply, AdminError> {
+    match UnixStream::connect(socket(data)).await {
+        Ok(stream) => {
+            let (read, mut write) = stream.into_split();
+            let mut line = serde_json::to_string(&command).map_err(AdminError::Words)?;
+            line.push('\n');
+            write.write_all(line.as_bytes()).await.map_err(AdminError::Socket)?;
+            let line = tokio::time::timeout(Duration::from_secs(ADMIN_S_MAX), read_line(read));
+            let line = line.await.map_err(|_| AdminError::Socket(io::ErrorKind::TimedOut.into()))??;
+            serde_json::from_str(&line).map_err(AdminError::Words)
+        }
+        Err(_) => {
+            // The database's lock decides whether really none runs.
+            let gate = Gate::open(data).await?;
+            let reply = perform(&gate, data, command).await;
+            gate.store.close();
+            reply
+        }
+    }
+}
+
+async fn read_line(read: tokio::net::unix::OwnedReadHalf) -> Result<String, AdminError> {
+    let mut line = String::new();
+    let mut bounded = BufReader::new(read.take(ADMIN_LINE_BYTES_MAX as u64));
+    bounded.read_line(&mut line).await.map_err(AdminError::Socket)?;
+    if line.ends_with('\n') { Ok(line) } else { Err(AdminError::Socket(io::ErrorKind::UnexpectedEof.into())) }
+}
+
+async fn perform(gate: &Gate, data: &Path, command: AdminCommand) -> Result<AdminReply, AdminError> {
+    match command {
+        AdminCommand::AddAgent { agent, owner, parent } => {
+            let credential = Bearer::of_agent()?;
+            let add = AddAgent { agent: agent.clone(), owner, parent, credential_sha256: credential.digest() };
+            Ok(match gate.store.add_agent(gate.moment()?, add).await? {
+                AgentAdded::Added => AdminReply::AgentAdded { agent, credential: credential.reveal() },
+                AgentAdded::Refused(refusal) => refusal.into(),
+            })
+        }
+        AdminCommand::Invite { name, roles } => invite(gate, data, name, roles).await,
+        AdminCommand::ShowTable => {
+            let table = gate.store.table().await?;
+            Ok(AdminReply::Table { toml: table.map(|table| table.toml).unwrap_or_default() })
+        }
+    }
+}
+
+async fn invite(gate: &Gate, data: &Path, name: String, roles: Vec<Name>) -> Result<AdminReply, AdminError> {
+    let url = fs::read_to_string(data.join("url")).map_err(AdminError::Url)?.trim().to_owned();
+    let code = entropy::nonce()?;
+    let expires_at = clock::now().plus_s(INVITE_TTL_S);
+    let invite = Invite {
+        url,
+        gate: gate.identity.gate,
+        environment: gate.identity.environment,
+        log_key: gate.identity.log_key,
+        code,
+        kind: InviteKind::Person,
+        name: name.clone(),
+        roles: roles.iter().map(ToString::to_string).collect(),
+        expires_at,
+    };
+    let line = invite.to_line().map_err(AdminError::Invite)?;
+    let stored = vidimus_store::Invite {
+        code_sha256: code_sha256(&code),
+        kind: vidimus_store::InviteKind::Person,
+        person: entropy::person_id()?,
+        name: name.clone(),
+        roles,
+        expires_at,
+    };
+    Ok(match gate.store.create_invite(gate.moment()?, stored).await? {
+        InviteOutcome::Created => AdminReply::Invited { name, expires_at, invite: line },
+        InviteOutcome::Refused(refusal) => refusal.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_reaches_this_machine_only() {
+        for url in ["https://gate.example.test", "http://127.0.0.1:7340", "http://localhost:1", "http://[::1]:1"] {
+            assert!(reachable_url(url), "{url}");
+        }
+        for url in ["http://gate.example.test", "http://0.0.0.0:1", "ftp://127.0.0.1", "127.0.0.1:1", "", "https://x.test/?a=1"] {
+            assert!(!reachable_url(url), "{url}");
+        }
+    }
+}

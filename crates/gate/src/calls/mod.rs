@@ -1,0 +1,185 @@
+//! A call, from the agent to its answer. The first function is the whole rule; what it calls is beside it.
+
+mod answers;
+mod read;
+mod waiting;
+mod write;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vidimus_api::call::{CallAnswer, CallRequest, RetryRule, ToolDescription};
+use vidimus_api::problem::{FaceCode, Fault, Problem};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::ids::Name;
+use vidimus_core::json::Json;
+use vidimus_core::route::{Route, RouteRefusal, route};
+use vidimus_core::table::{self, Row, SchemaFault, Table};
+use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, StoreError};
+
+use crate::entropy::{self, NoEntropy};
+use crate::gate::Gate;
+use crate::http::Rejection;
+
+impl Gate {
+    /// Takes a call.
+    ///
+    /// ```text
+    /// no row, or not on this agent's list → refuse
+    /// arguments not valid under the row's schema → schema error back to the model
+    /// read  → execute, return, record the query and the hit count
+    /// write → state before, execute, state after, one record
+    /// money → freeze, hash, create the request, route to the row's role, pause
+    /// ```
+    ///
+    /// *Errors*: the refusal, which is on record.
+    pub async fn propose(self: Arc<Gate>, agent: AgentIdentity, call: CallRequest, wait: Duration) -> Result<CallAnswer, CallFault> {
+        let table = self.table().await?.ok_or_else(no_table)?;
+        match route(&table, &agent.agent, &call.tool, call.args.get().as_bytes()) {
+            Err(refusal) => Err(self.refuse(&agent, &table, &call, refusal).await),
+            Ok(Route::Read(row, args)) => self.read(&agent, row, &args, &call).await,
+            Ok(Route::Write(row, args)) => self.write(&table, &agent, row, &args, &call, wait).await,
+            Ok(Route::Money(row, args)) => self.pause(&agent, row, &args, &call, wait).await,
+        }
+    }
+
+    /// Money: freezes the call and waits for people.
+    async fn pause(&self, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest, wait: Duration) -> Result<CallAnswer, CallFault> {
+        let received = received(agent, row, call)?;
+        let mut answered = received.call;
+        let freeze = FreezeCall {
+            request: entropy::request_id()?,
+            salt: entropy::salt()?,
+            row_sha256: row.digest(),
+            args: args.clone(),
+            received,
+        };
+        let stored = match self.store.freeze_call(self.moment()?, freeze).await? {
+            FreezeOutcome::Created { .. } => false,
+            FreezeOutcome::Joined(joined) => {
+                answered = joined.call;
+                true
+            }
+            FreezeOutcome::Refused(refusal) => return Err(refusal.into()),
+        };
+        let answer = self.outcome(agent, answered, wait).await?.ok_or_else(vanished)?;
+        Ok(CallAnswer { stored: stored && answer.status.has_ended(), ..answer })
+    }
+
+    /// Records why a call does not go on, and says it.
+    async fn refuse(&self, agent: &AgentIdentity, table: &Table, call: &CallRequest, refusal: RouteRefusal) -> CallFault {
+        let owner = Name::parse(&call.tool).ok().and_then(|tool| table.row(&tool)).map(|row| row.owner.clone());
+        let (refusal, problem) = match refusal {
+            RouteRefusal::Refused(refusal) => {
+                let problem = Problem::of(&refusal);
+                (refusal, problem)
+            }
+            RouteRefusal::Arguments(faults) => arguments_invalid(faults),
+        };
+        match self.record_refusal(Some(agent.agent.clone()), &call.tool, refusal, owner.into_iter().collect()).await {
+            Ok(()) => CallFault::Refused(Box::new(problem)),
+            Err(failure) => CallFault::Refused(Box::new(failure.into_problem())),
+        }
+    }
+
+    /// The tools that an agent may use.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn tools(&self, agent: &AgentIdentity) -> Result<Vec<ToolDescription>, CallFault> {
+        let Some(table) = self.table().await? else { return Ok(Vec::new()) };
+        let Some(list) = table.agent(&agent.agent) else { return Ok(Vec::new()) };
+        list.tools.iter().filter_map(|tool| table.row(tool)).map(describe).collect()
+    }
+}
+
+fn describe(row: &Row) -> Result<ToolDescription, CallFault> {
+    let schema = String::from_utf8(row.schema.json().canonical()?).map_err(CallFault::failed)?;
+    let rule = row.retry_rule();
+    Ok(ToolDescription {
+        tool: row.tool.to_string(),
+        effect: row.effect,
+        reversibility: row.reversibility,
+        retry: match rule {
+            table::RetryRule::Repeat => RetryRule::Repeat,
+            table::RetryRule::SameKey => RetryRule::SameKey,
+            table::RetryRule::Ask => RetryRule::Ask,
+            table::RetryRule::Never => RetryRule::Never,
+        },
+        retry_words: rule.words().to_owned(),
+        schema: vidimus_api::raw_json(schema).map_err(CallFault::failed)?,
+    })
+}
+
+/// The call as the store keeps it, under a fresh id.
+fn received(agent: &AgentIdentity, row: &Row, call: &CallRequest) -> Result<CallReceived, CallFault> {
+    Ok(CallReceived {
+        call: entropy::call_id()?,
+        agent: agent.agent.clone(),
+        run: call.run,
+        call_key: call.call_key.clone(),
+        tool: row.tool.clone(),
+        says: call.says.clone(),
+    })
+}
+
+/// The schema's verdict, so that a model can correct itself.
+fn arguments_invalid(faults: Vec<SchemaFault>) -> (Refusal, Problem) {
+    let errors: Vec<Fault> =
+        faults.into_iter().map(|fault| Fault { path: format!("/args{}", fault.path), message: fault.message }).collect();
+    let path = errors.first().map_or_else(|| "/args".to_owned(), |fault| fault.path.clone());
+    let refusal = Refusal::new(Code::ArgumentsInvalid, "the arguments are not valid under the tool's schema; correct what `errors` names").at(path);
+    let problem = Problem { errors, ..Problem::of(&refusal) };
+    (refusal, problem)
+}
+
+fn no_table() -> CallFault {
+    Refusal::new(Code::ToolUnknown, "no effect table is in force, so no tool runs; the first admin has to enrol and sign it").at("/tool").into()
+}
+
+fn vanished() -> CallFault {
+    CallFault::failed(StoreError::Corrupt("a call that cannot be read back".to_owned()))
+}
+
+/// Why a call has no answer of its own.
+#[derive(Debug)]
+pub enum CallFault {
+    /// A rule is broken, or a provider is.
+    Refused(Box<Problem>),
+    /// The gate failed.
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+impl CallFault {
+    fn failed(error: impl Error + Send + Sync + 'static) -> CallFault {
+        CallFault::Failed(Box::new(error))
+    }
+
+    fn face(code: FaceCode, detail: &str) -> CallFault {
+        CallFault::Refused(Box::new(Problem::of_face(code, detail)))
+    }
+}
+
+impl From<Refusal> for CallFault {
+    fn from(refusal: Refusal) -> CallFault {
+        CallFault::Refused(Box::new(Problem::of(&refusal)))
+    }
+}
+
+impl From<StoreError> for CallFault {
+    fn from(error: StoreError) -> CallFault {
+        CallFault::failed(error)
+    }
+}
+
+impl From<NoEntropy> for CallFault {
+    fn from(error: NoEntropy) -> CallFault {
+        CallFault::failed(error)
+    }
+}
+
+impl From<Rejection> for CallFault {
+    fn from(rejection: Rejection) -> CallFault {
+        CallFault::Refused(Box::new(rejection.into_problem()))
+    }
+}

@@ -1,0 +1,52 @@
+//! Where a call stands, and waiting for its end.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+use vidimus_api::call::CallAnswer;
+use vidimus_core::ids::CallId;
+use vidimus_store::{AgentIdentity, Withdrawal};
+
+use super::CallFault;
+use super::answers::answer_of;
+use crate::gate::Gate;
+
+impl Gate {
+    /// Where a call of this agent stands, after waiting at most `wait` for its end; none for another's or no call.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn outcome(&self, agent: &AgentIdentity, call: CallId, wait: Duration) -> Result<Option<CallAnswer>, CallFault> {
+        let deadline = Instant::now() + wait;
+        let mut listener = self.bell.listen();
+        loop {
+            let Some(view) = self.store.call(agent.agent.clone(), call).await? else {
+                return Ok(None);
+            };
+            let answer = answer_of(view)?;
+            if answer.status.has_ended() || Instant::now() >= deadline || self.ending.is_cancelled() {
+                return Ok(Some(answer));
+            }
+            let rung = async {
+                tokio::select! {
+                    () = listener.wait(call) => {}
+                    () = self.ending.cancelled() => {}
+                }
+            };
+            // Late or rung, the next look decides.
+            let _ = timeout_at(deadline, rung).await;
+        }
+    }
+
+    /// Takes a pending call back.
+    ///
+    /// *Errors*: the refusal: only what waits can be withdrawn.
+    pub async fn withdraw(&self, agent: &AgentIdentity, call: CallId) -> Result<Option<CallAnswer>, CallFault> {
+        match self.store.withdraw(self.moment()?, agent.agent.clone(), call).await? {
+            Withdrawal::Withdrawn => {}
+            Withdrawal::NotFound => return Ok(None),
+            Withdrawal::Refused(refusal) => return Err(refusal.into()),
+        }
+        self.bell.ring(call);
+        self.outcome(agent, call, Duration::ZERO).await
+    }
+}

@@ -1,0 +1,145 @@
+//! The command line, as it is read.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use vidimus_core::ids::{Environment, Name, PersonId};
+
+/// Routes tool calls, holds what spends or commits until people have signed it, executes once.
+#[derive(Debug, Parser)]
+#[command(name = "vidimus-gate", version, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the gate's program does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a gate: its keys, its database, the invite of its first admin
+    Init(Init),
+    /// Run the gate
+    Serve(Serve),
+    /// Agents and their credentials
+    Agent {
+        /// What to do.
+        #[command(subcommand)]
+        command: AgentCommand,
+    },
+    /// People who decide
+    Approver {
+        /// What to do.
+        #[command(subcommand)]
+        command: ApproverCommand,
+    },
+    /// The effect table
+    Table {
+        /// What to do.
+        #[command(subcommand)]
+        command: TableCommand,
+    },
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The folder of the gate's data; made if it is absent
+    #[arg(long)]
+    pub data: PathBuf,
+    /// The effect table, TOML
+    #[arg(long)]
+    pub table: PathBuf,
+    /// Whether the tools touch the real world: `live` or `test`; for ever
+    #[arg(long)]
+    pub environment: Environment,
+    /// Where consoles reach the gate: `https://…`, or `http://127.0.0.1:PORT`
+    #[arg(long)]
+    pub url: String,
+    /// The first admin's name
+    #[arg(long, default_value = "First admin")]
+    pub admin_name: String,
+    /// A role of the first admin beside `admin`; may be given several times
+    #[arg(long = "admin-role")]
+    pub admin_roles: Vec<Name>,
+}
+
+/// `serve`
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:7340")]
+    pub listen: SocketAddr,
+    /// The certificate chain, PEM
+    #[arg(long, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key, PEM
+    #[arg(long, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// A proxy in front of the gate speaks TLS, and nobody else reaches this address
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub trusted_proxy: bool,
+}
+
+/// `agent …`
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Give an agent its credential, which is printed once
+    Add(AgentAdd),
+}
+
+/// `agent add`
+#[derive(Debug, Args)]
+pub struct AgentAdd {
+    /// The agent's name, as in the effect table's lists
+    pub name: Name,
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
+    /// The person who answers for it, and who therefore never decides on its requests
+    #[arg(long)]
+    pub owner: Option<PersonId>,
+    /// The agent that sends it
+    #[arg(long)]
+    pub parent: Option<Name>,
+}
+
+/// `approver …`
+#[derive(Debug, Subcommand)]
+pub enum ApproverCommand {
+    /// Make a one-time invite for a person
+    Invite(ApproverInvite),
+}
+
+/// `approver invite`
+#[derive(Debug, Args)]
+pub struct ApproverInvite {
+    /// The person's name
+    pub name: String,
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
+    /// A role that the person will hold; may be given several times
+    #[arg(long = "role", required = true)]
+    pub roles: Vec<Name>,
+}
+
+/// `table …`
+#[derive(Debug, Subcommand)]
+pub enum TableCommand {
+    /// Check a file; every fault is printed with its line and rule
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+    /// Print the table in force
+    Show {
+        /// The folder of the gate's data
+        #[arg(long)]
+        data: PathBuf,
+    },
+}

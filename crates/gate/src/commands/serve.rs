@@ -1,0 +1,28 @@
+//! `serve`: runs the gate until it is told to end.
+
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Outcome, say};
+use crate::cli::Serve;
+use crate::http::TlsFiles;
+use crate::logging;
+use crate::serving::{Listening, Options};
+
+pub(super) async fn run(serve: Serve) -> Outcome {
+    logging::begin();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let tls = serve.tls_cert.zip(serve.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
+    let options = Options { data: serve.data, listen: serve.listen, tls, trusted_proxy: serve.trusted_proxy };
+    let listening = Listening::begin(options).await?;
+    say(&format!("listening {}", listening.url()))?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("the gate ends: what is in flight is finished, nothing new begins");
+    listening.end().await;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,155 @@
+//! What people do with a request: see it, ask for a challenge, hand in a signed decision.
+
+use vidimus_api::request::{Challenge, DecisionOnRecord, DecisionRequest, OperationView, Quorum, Receipt, RequestDetail, RequestList, RequestSummary};
+use vidimus_api::problem::{FaceCode, Problem};
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::Refusal;
+use vidimus_core::dsse::Envelope;
+use vidimus_core::ids::RequestId;
+use vidimus_core::request::RequestState;
+use vidimus_store::{
+    DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, RecordDecision, RequestView, Session, StoreError,
+};
+
+use crate::entropy;
+use crate::gate::Gate;
+use crate::http::Rejection;
+
+impl Gate {
+    /// The requests that this person may see.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn requests(&self, session: &Session, state: Option<RequestState>) -> Result<RequestList, Rejection> {
+        let views = self.store.requests(state, session.roles.clone()).await?;
+        let requests = views.into_iter().map(|view| RequestSummary {
+            request: view.request,
+            state: view.state,
+            tool: view.tool.to_string(),
+            agent: view.agent.map(|agent| agent.to_string()),
+            request_sha256: view.request_sha256,
+            waits_until: view.waits_until,
+            position: Some(view.position),
+        });
+        Ok(RequestList { requests: requests.collect() })
+    }
+
+    /// One request; none where it does not exist or is not this person's to see.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn request_detail(&self, session: &Session, request: RequestId) -> Result<Option<RequestDetail>, Rejection> {
+        let Some(view) = self.visible(session, request).await? else { return Ok(None) };
+        let mut decisions = Vec::new();
+        for decision in &view.decisions {
+            let envelope = vidimus_api::raw_json(decision.envelope.clone()).map_err(|error| Rejection::failure(&error))?;
+            decisions.push(DecisionOnRecord { envelope, position: Some(decision.position) });
+        }
+        let operation = view.operation.as_ref().map(|operation| OperationView {
+            operation: operation.operation,
+            state: operation.state,
+            attempt: operation.attempt,
+            result_sha256: operation.result_sha256,
+        });
+        Ok(Some(RequestDetail {
+            request: view.request,
+            state: view.state,
+            waits_until: view.waits_until,
+            frozen: view.frozen,
+            says: view.says,
+            decisions,
+            operation,
+            position: Some(view.position),
+        }))
+    }
+
+    /// A challenge for a decision on this request with this key.
+    ///
+    /// *Errors*: the refusal.
+    pub async fn challenge(&self, session: &Session, request: RequestId, key_sha256: Digest) -> Result<Option<Challenge>, Rejection> {
+        if self.visible(session, request).await?.is_none() {
+            return Ok(None);
+        }
+        let challenge = entropy::nonce()?;
+        let asked = DecisionChallenge { request, person: session.person, key_sha256, challenge };
+        match self.store.decision_challenge(self.moment()?, asked).await? {
+            DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => {
+                let signed = self.checkpoints.covering(head.size).await.ok_or_else(late)?;
+                Ok(Some(Challenge { challenge, issued_at, expires_at, roster_sha256, checkpoint: signed.note.clone() }))
+            }
+            DecisionChallengeOutcome::NotFound => Ok(None),
+            DecisionChallengeOutcome::Refused(refusal) => Err(refusal.into()),
+        }
+    }
+
+    /// Takes a decision: judged, recorded and answered with its receipt. The same envelope again gets the same receipt.
+    ///
+    /// *Errors*: the refusal, which is on record; for one that came too late, with the request's outcome.
+    pub async fn decide(
+        &self,
+        session: &Session,
+        request: RequestId,
+        envelope: Envelope,
+        decision: DecisionRequest,
+    ) -> Result<Option<Receipt>, Rejection> {
+        let Some(view) = self.visible(session, request).await? else { return Ok(None) };
+        // A denial's reason is its kind and note in canonical form; whether it is what was signed, the store judges.
+        let reason = match decision.denial {
+            Some(denial) => Some(denial.reason()?),
+            None => decision.reason,
+        };
+        let record = RecordDecision {
+            request,
+            envelope,
+            reason,
+            reason_salt: decision.reason_salt,
+            context: decision.context,
+        };
+        let receipt = match self.store.record_decision(self.moment()?, record).await? {
+            DecisionOutcome::Recorded(receipt) => {
+                self.nudge.notify_one();
+                receipt
+            }
+            DecisionOutcome::Stored(receipt) => receipt,
+            DecisionOutcome::NotFound => return Ok(None),
+            DecisionOutcome::Refused(refusal) => return Err(self.with_outcome(session, request, refusal).await?),
+        };
+        self.bell.ring(view.call);
+        self.receipt(receipt).await.map(Some)
+    }
+
+    /// The record of a decision, and the way from it to a signed head.
+    async fn receipt(&self, receipt: DecisionReceipt) -> Result<Receipt, Rejection> {
+        self.checkpoints.covering(receipt.position + 1).await.ok_or_else(late)?;
+        // The first one that covers it, so that the same envelope gets the same receipt.
+        let signed = self.store.checkpoint_covering(receipt.position).await?.ok_or_else(late)?;
+        let record = self.store.records(receipt.position, 1, Vec::new()).await?;
+        let leaf = record.into_iter().next().ok_or_else(|| StoreError::Corrupt("a decision without a record".to_owned()))?.leaf;
+        let proof = self.store.inclusion(receipt.position, signed.size).await?;
+        Ok(Receipt {
+            request: receipt.request,
+            state: receipt.state,
+            position: receipt.position,
+            leaf,
+            checkpoint: signed.note,
+            proof,
+            quorum: Quorum { given: receipt.given, needed: receipt.needed },
+            operation: receipt.operation,
+        })
+    }
+
+    /// A refused decision's document says where the request stands: whoever lost a race learns who won.
+    async fn with_outcome(&self, session: &Session, request: RequestId, refusal: Refusal) -> Result<Rejection, Rejection> {
+        let view = self.visible(session, request).await?;
+        let problem = Problem { request: Some(request), state: view.map(|view| view.state.to_string()), ..Problem::of(&refusal) };
+        Ok(Rejection::of(problem))
+    }
+
+    /// The request, where one of this person's roles may see it.
+    async fn visible(&self, session: &Session, request: RequestId) -> Result<Option<RequestView>, Rejection> {
+        Ok(self.store.request(request, session.roles.clone()).await?)
+    }
+}
+
+fn late() -> Rejection {
+    Rejection::of_face(FaceCode::CheckpointLate, "the record stands, but its checkpoint is not signed yet; send the same again")
+}
+

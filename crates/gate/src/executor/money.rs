@@ -1,0 +1,114 @@
+//! The in-gate executor of money: gets frozen bytes and a token, believes neither until the token's signature holds over
+//! the arguments that it has just digested itself, and receives the credential as what redeeming returns.
+
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::Name;
+use vidimus_core::operation::OperationKey;
+use vidimus_core::sign::PublicKey;
+use vidimus_core::table::{Executor, HttpExecutor, Row};
+use vidimus_core::time::Timestamp;
+use vidimus_core::token::{self, VerifiedToken};
+
+use super::{Outbound, Outgoing, Reply, Secret};
+use crate::seams::{Seam, pass};
+
+/// What the executor is handed.
+pub struct Order<'a> {
+    /// The frozen request's bytes.
+    pub frozen: &'a [u8],
+    /// The execution token.
+    pub token: &'a str,
+    /// The row that the table has now.
+    pub row: &'a Row,
+    /// The executor's own name: the token's audience.
+    pub audience: &'a Name,
+    /// The key that signs tokens.
+    pub token_key: PublicKey,
+}
+
+/// What redeeming a token returns.
+pub struct Permit {
+    /// The operation.
+    pub operation: OperationKey,
+    /// The attempt that is permitted.
+    pub attempt: u32,
+    /// Until when; renewed by whoever redeemed.
+    pub lease_until: Timestamp,
+    /// The provider's credential; none where the row names none.
+    pub credential: Option<Secret>,
+}
+
+/// Redeems a verified token, once.
+pub trait Redeem {
+    /// Turns the token into the permission for one attempt.
+    fn redeem(&self, token: VerifiedToken) -> impl Future<Output = Result<Permit, Refusal>> + Send;
+}
+
+/// What an attempt brought: the permit it had, and the reply.
+pub struct Attempted {
+    /// The operation.
+    pub operation: OperationKey,
+    /// The attempt.
+    pub attempt: u32,
+    /// The reply; none where the gate itself is the provider, which acts in its own transaction.
+    pub reply: Option<Reply>,
+}
+
+/// Makes one attempt.
+///
+/// *Errors*: whatever the token rule or the redemption refuses. Nothing was sent then.
+pub async fn attempt(order: Order<'_>, now: fn() -> Timestamp, outbound: &Outbound, redeemer: &impl Redeem) -> Result<Attempted, Refusal> {
+    let frozen = FrozenRequest::parse(order.frozen)?;
+    let members = frozen.members();
+    // Computed here from the bytes that will be sent: with other arguments the token's signature does not verify.
+    let args_sha256 = frozen.args_sha256();
+    let verified = token::verify(order.token, &order.token_key, order.audience.as_str(), &members.tool, &args_sha256, now())?;
+    if verified.claims().request != members.request {
+        return Err(Refusal::new(Code::RequestWrong, "the token is for another request; nothing runs"));
+    }
+    if order.row.digest() != members.row_sha256 {
+        return Err(Refusal::new(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs"));
+    }
+    let permit = redeemer.redeem(verified).await?;
+    pass(Seam::AfterRedeem);
+    let Permit { operation, attempt, lease_until, credential } = permit;
+    let reply = match &order.row.executor {
+        Executor::Gate => None,
+        Executor::Http(http) => Some(send(http, &frozen, operation, lease_until, credential, now, outbound).await),
+        Executor::Mcp { .. } | Executor::Remote { .. } => {
+            Some(Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() })
+        }
+    };
+    pass(Seam::AfterAnswer);
+    Ok(Attempted { operation, attempt, reply })
+}
+
+async fn send(
+    http: &HttpExecutor,
+    frozen: &FrozenRequest,
+    operation: OperationKey,
+    lease_until: Timestamp,
+    credential: Option<Secret>,
+    now: fn() -> Timestamp,
+    outbound: &Outbound,
+) -> Reply {
+    // The loader lets no money row through whose address depends on arguments; one that does is not sent.
+    if !http.url.is_constant() {
+        return Reply::NothingSent { detail: "the row's address is not constant; nothing was sent".to_owned() };
+    }
+    let outgoing = Outgoing {
+        method: http.method,
+        url: http.url.source().to_owned(),
+        body: Some(frozen.canonical_args().to_vec()),
+        idempotency: http.idempotency_header.as_deref().map(|header| (header, operation.digest())),
+        credential,
+        timeout_s: http.timeout_s,
+    };
+    // The last look before the first byte: a worker that was paused here has lost its right to send.
+    if now() >= lease_until {
+        return Reply::NothingSent { detail: "the lease ran out before anything was sent".to_owned() };
+    }
+    pass(Seam::BeforeSend);
+    outbound.send(outgoing).await
+}

@@ -1,0 +1,72 @@
+//! Counts failed authentications, bounded in time and memory.
+//!
+//! A good credential always passes: one who guesses cannot lock out another. What is limited is what failures cost.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use vidimus_core::time::Timestamp;
+
+use crate::limits::{FAILURE_ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_PER_WINDOW_MAX};
+
+#[derive(Clone, Copy)]
+struct Window {
+    ends_at: Timestamp,
+    failures: u32,
+}
+
+/// The failures of each address in its present window.
+#[derive(Default)]
+pub struct Failures {
+    // None stands for all the addresses that no longer fit.
+    windows: Mutex<HashMap<Option<IpAddr>, Window>>,
+}
+
+impl Failures {
+    /// Counts one failure; false when the address has used up its window.
+    pub fn count(&self, address: IpAddr, now: Timestamp) -> bool {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = windows.contains_key(&Some(address)) || windows.len() < FAILURE_ADDRESSES_MAX || {
+            windows.retain(|_, window| window.ends_at > now);
+            windows.len() < FAILURE_ADDRESSES_MAX
+        };
+        let fresh = Window { ends_at: now.plus_s(FAILURE_WINDOW_S), failures: 0 };
+        let window = windows.entry(fits.then_some(address)).or_insert(fresh);
+        if window.ends_at <= now {
+            *window = fresh;
+        }
+        window.failures = window.failures.saturating_add(1);
+        window.failures <= FAILURES_PER_WINDOW_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_limited_until_its_window_ends() {
+        let failures = Failures::default();
+        let now = Timestamp::MIN;
+        let address: IpAddr = "192.0.2.1".parse().expect("an address");
+        for _ in 0..FAILURES_PER_WINDOW_MAX {
+            assert!(failures.count(address, now));
+        }
+        assert!(!failures.count(address, now));
+        assert!(failures.count("192.0.2.2".parse().expect("an address"), now));
+        assert!(failures.count(address, now.plus_s(FAILURE_WINDOW_S)));
+    }
+
+    #[test]
+    fn addresses_beyond_the_limit_share_one_count() {
+        let failures = Failures::default();
+        for number in 0..u32::try_from(FAILURE_ADDRESSES_MAX).expect("small") {
+            assert!(failures.count(IpAddr::from(number.to_be_bytes()), Timestamp::MIN));
+        }
+        let others = (0..FAILURES_PER_WINDOW_MAX + 1).map(|number| IpAddr::from((0xff00_0000 + number).to_be_bytes()));
+        let passed = others.filter(|address| failures.count(*address, Timestamp::MIN)).count();
+        assert_eq!(passed, usize::try_from(FAILURES_PER_WINDOW_MAX).expect("small"));
+        assert!(failures.windows.lock().expect("unpoisoned").len() <= FAILURE_ADDRESSES_MAX + 1);
+    }
+}

@@ -1,0 +1,189 @@
+//! The running gate: what its use cases share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use vidimus_api::problem::FaceCode;
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::Refusal;
+use vidimus_core::ids::Name;
+use vidimus_core::table::{Table, TableFault};
+use vidimus_store::{CallRefused, GateIdentity, Moment, OpenError, Store, StoreError};
+
+use crate::bell::Bell;
+use crate::checkpoints::{Checkpoints, HeadError};
+use crate::clock;
+use crate::entropy::{self, NoEntropy};
+use crate::executor::Outbound;
+use crate::failures::Failures;
+use crate::http::Rejection;
+use crate::keys::{HeadFile, Keys, KeysError};
+use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
+
+/// Why a gate does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log does not lead on from the newest signed head.
+    #[error(transparent)]
+    Head(#[from] HeadError),
+    /// No randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// Nobody has called `init`.
+    #[error("`{}` holds no gate; run `vidimus-gate init` for it first", .0.display())]
+    NotInitialised(PathBuf),
+    /// The keys are of another gate than the database.
+    #[error("the keys and the database in `{}` are of different gates; restore both from one copy", .0.display())]
+    KeysForeign(PathBuf),
+    /// The HTTP clients cannot be made.
+    #[error("the clients for providers cannot be made; check the system's certificates")]
+    Outbound(#[from] reqwest::Error),
+}
+
+/// The effect table in force, parsed once for each of its digests.
+struct Loaded {
+    digest: Digest,
+    table: Arc<Table>,
+}
+
+/// A running gate.
+pub struct Gate {
+    /// The ledger.
+    pub store: Store,
+    /// The keys that only the gate's process holds.
+    pub keys: Keys,
+    /// Who the gate is.
+    pub identity: GateIdentity,
+    /// The in-gate executor's name: the audience of its tokens.
+    pub audience: Name,
+    /// Signs heads.
+    pub checkpoints: Checkpoints,
+    /// The newest head, outside the database.
+    pub head_file: HeadFile,
+    /// The clients for providers.
+    pub outbound: Outbound,
+    /// Wakes those who wait for a call.
+    pub bell: Bell,
+    /// Wakes the workers before their next round.
+    pub nudge: Notify,
+    /// Failed authentications.
+    pub failures: Failures,
+    /// Cancelled when the gate ends: nothing new begins.
+    pub ending: CancellationToken,
+    /// Work that has to be finished before the process ends.
+    pub in_flight: TaskTracker,
+    /// Bounds executions.
+    pub executions: Arc<Semaphore>,
+    /// Bounds the reads that are answered and not on record yet.
+    pub reads_at_risk: Arc<Semaphore>,
+    loaded: Mutex<Option<Loaded>>,
+}
+
+impl Gate {
+    /// Opens the gate in a data folder: keys, database, recovery, the check against the newest head.
+    ///
+    /// *Errors*: each reason not to start.
+    pub async fn open(data: &Path) -> Result<Gate, StartError> {
+        let keys = Keys::load(data)?;
+        let store = Store::open(&database(data))?;
+        let identity = store.identity().await?.ok_or_else(|| StartError::NotInitialised(data.to_owned()))?;
+        if identity.log_key != keys.log.public() || identity.token_key != keys.token.public() {
+            return Err(StartError::KeysForeign(data.to_owned()));
+        }
+        let head_file = HeadFile::of(data);
+        // Before recovery writes anything: an older database must stay as it was found.
+        let checkpoints = Checkpoints::begin(&store, &keys, &head_file).await?;
+        store.recover_at_start(moment()?).await?;
+        let audience = Name::parse(&identity.gate.to_string()).map_err(StoreError::from)?;
+        Ok(Gate {
+            store,
+            keys,
+            identity,
+            audience,
+            checkpoints,
+            head_file,
+            outbound: Outbound::new()?,
+            bell: Bell::new(),
+            nudge: Notify::new(),
+            failures: Failures::default(),
+            ending: CancellationToken::new(),
+            in_flight: TaskTracker::new(),
+            executions: Arc::new(Semaphore::new(EXECUTIONS_MAX)),
+            reads_at_risk: Arc::new(Semaphore::new(READS_AT_RISK_MAX)),
+            loaded: Mutex::new(None),
+        })
+    }
+
+    /// Time and fresh randomness for one use case.
+    ///
+    /// *Errors*: `NoEntropy`.
+    pub fn moment(&self) -> Result<Moment, NoEntropy> {
+        moment()
+    }
+
+    /// The effect table in force; none before its first admin signed it.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn table(&self) -> Result<Option<Arc<Table>>, StoreError> {
+        let Some(view) = self.store.table().await?.filter(|view| view.signed) else {
+            return Ok(None);
+        };
+        {
+            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(loaded) = loaded.as_ref().filter(|loaded| loaded.digest == view.table_sha256) {
+                return Ok(Some(loaded.table.clone()));
+            }
+        }
+        let table = Arc::new(Table::parse(&view.toml).map_err(|faults| StoreError::Corrupt(first_fault(&faults)))?);
+        let loaded = Loaded { digest: view.table_sha256, table: table.clone() };
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+        Ok(Some(table))
+    }
+
+    /// Puts the refusal of a call on record.
+    ///
+    /// *Errors*: a rejection of the gate's own failure.
+    pub async fn record_refusal(&self, agent: Option<Name>, tool: &str, refusal: Refusal, roles: Vec<Name>) -> Result<(), Rejection> {
+        let refused = CallRefused { agent, tool: tool.to_owned(), refusal, roles };
+        self.store.refuse_call(self.moment()?, refused).await?;
+        Ok(())
+    }
+
+    /// Refuses whatever would begin something new.
+    ///
+    /// *Errors*: `shutting_down`.
+    pub fn refuse_while_ending(&self) -> Result<(), Rejection> {
+        if self.ending.is_cancelled() {
+            return Err(Rejection::of_face(FaceCode::ShuttingDown, "the gate is ending and begins nothing; ask again when it is back"));
+        }
+        Ok(())
+    }
+}
+
+/// The database of a data folder.
+pub fn database(data: &Path) -> PathBuf {
+    data.join("gate.db")
+}
+
+/// Time and fresh randomness for one use case.
+///
+/// *Errors*: `NoEntropy`.
+pub fn moment() -> Result<Moment, NoEntropy> {
+    Ok(Moment { now: clock::now(), entropy: entropy::nonce()? })
+}
+
+fn first_fault(faults: &[TableFault]) -> String {
+    faults.first().map_or_else(|| "an effect table".to_owned(), |fault| format!("an effect table with a fault: {fault}"))
+}

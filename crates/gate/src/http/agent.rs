@@ -1,0 +1,91 @@
+//! What agents ask.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use vidimus_api::call::{CallAnswer, CallRequest, CallStatus, ToolDescription};
+use vidimus_api::limits::CALL_BODY_BYTES_MAX;
+use vidimus_store::AgentIdentity;
+
+use super::body::{self, Query};
+use super::rejection::Rejection;
+use crate::gate::Gate;
+
+/// `POST /v1/calls`.
+pub async fn propose(
+    State(gate): State<Arc<Gate>>,
+    Extension(agent): Extension<AgentIdentity>,
+    uri: Uri,
+    body: Body,
+) -> Result<Response, Rejection> {
+    gate.refuse_while_ending()?;
+    let wait = Query::of(&uri, &["wait_s"])?.wait()?;
+    let body: Bytes = body::read(body, CALL_BODY_BYTES_MAX).await?;
+    let call = match CallRequest::parse(&body) {
+        Ok(call) => call,
+        Err(refusal) => {
+            gate.record_refusal(Some(agent.agent), "", refusal.clone(), Vec::new()).await?;
+            return Err(refusal.into());
+        }
+    };
+    // On a task of its own: a client that goes away must not cut an execution before its record.
+    let task = gate.clone();
+    let proposed = gate.clone().in_flight.spawn(async move { task.propose(agent, call, wait).await });
+    let answer = proposed.await.map_err(|error| Rejection::failure(&error))??;
+    Ok(answered(&answer))
+}
+
+/// `GET /v1/calls/{call}`.
+pub async fn outcome(
+    State(gate): State<Arc<Gate>>,
+    Extension(agent): Extension<AgentIdentity>,
+    Path(call): Path<String>,
+    uri: Uri,
+) -> Result<Response, Rejection> {
+    let wait = Query::of(&uri, &["wait_s"])?.wait()?;
+    let call = body::path_id(&call)?;
+    let answer = gate.outcome(&agent, call, wait).await?.ok_or_else(body::absent)?;
+    Ok(answered(&answer))
+}
+
+/// `POST /v1/calls/{call}/withdraw`.
+pub async fn withdraw(
+    State(gate): State<Arc<Gate>>,
+    Extension(agent): Extension<AgentIdentity>,
+    Path(call): Path<String>,
+) -> Result<Response, Rejection> {
+    let call = body::path_id(&call)?;
+    let answer = gate.withdraw(&agent, call).await?.ok_or_else(body::absent)?;
+    Ok(answered(&answer))
+}
+
+/// `GET /v1/tools`.
+pub async fn tools(State(gate): State<Arc<Gate>>, Extension(agent): Extension<AgentIdentity>) -> Result<Json<Vec<ToolDescription>>, Rejection> {
+    Ok(Json(gate.tools(&agent).await?))
+}
+
+fn answered(answer: &CallAnswer) -> Response {
+    let status = match answer.status {
+        CallStatus::Pending | CallStatus::Approved | CallStatus::Executing | CallStatus::Unknown => StatusCode::ACCEPTED,
+        CallStatus::Executed
+        | CallStatus::Denied
+        | CallStatus::Revoked
+        | CallStatus::Expired
+        | CallStatus::Withdrawn
+        | CallStatus::Stale
+        | CallStatus::Failed
+        | CallStatus::NotStarted
+        | CallStatus::NeedsReconciliation
+        | CallStatus::Partial
+        | CallStatus::NotHappened => StatusCode::OK,
+    };
+    let mut response = (status, Json(answer)).into_response();
+    if let Ok(location) = header::HeaderValue::from_str(&format!("/v1/calls/{}", answer.call)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}

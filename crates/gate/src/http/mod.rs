@@ -1,0 +1,63 @@
+//! The HTTP face: one file for each actor, one for who may do what, one for the listener.
+
+mod agent;
+mod approver;
+mod body;
+mod enrolment;
+mod frame;
+mod log_stream;
+mod operator;
+pub mod policy;
+mod rejection;
+pub mod server;
+mod sessions;
+mod tls;
+
+pub use rejection::Rejection;
+pub use tls::{TlsError, TlsFiles, acceptor as tls_acceptor};
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use vidimus_api::problem::FaceCode;
+use vidimus_core::code::{Code, Refusal};
+
+use crate::gate::Gate;
+
+/// Every route of the face. What is not in [`policy::ROUTES`] is refused, whatever stands here.
+pub fn router(gate: Arc<Gate>) -> Router {
+    Router::new()
+        .route("/v1/calls", post(agent::propose))
+        .route("/v1/calls/{call}", get(agent::outcome))
+        .route("/v1/calls/{call}/withdraw", post(agent::withdraw))
+        .route("/v1/tools", get(agent::tools))
+        .route("/v1/enrolments/offer", post(enrolment::offer))
+        .route("/v1/enrolments", post(enrolment::enrol))
+        .route("/v1/sessions/challenges", post(sessions::challenge))
+        .route("/v1/sessions", post(sessions::open))
+        .route("/v1/requests", get(approver::requests))
+        .route("/v1/requests/{request}", get(approver::request_detail))
+        .route("/v1/requests/{request}/challenge", post(approver::challenge))
+        .route("/v1/requests/{request}/decisions", post(approver::decide))
+        .route("/v1/log/stream", get(log_stream::stream))
+        .route("/checkpoint", get(approver::checkpoint))
+        .route("/v1/table", get(approver::table))
+        .route("/v1/roster", get(approver::roster))
+        .route("/healthz", get(operator::health))
+        .route("/readyz", get(operator::ready))
+        .method_not_allowed_fallback(method_not_allowed)
+        .route_layer(from_fn_with_state(gate.clone(), policy::enforce))
+        .fallback(not_found)
+        .layer(from_fn(frame::frame))
+        .with_state(gate)
+}
+
+async fn not_found() -> Rejection {
+    Refusal::new(Code::NotFound, "nothing is here; look at `/v1`, as `docs/protocol.md` lists it").into()
+}
+
+async fn method_not_allowed() -> Rejection {
+    Rejection::of_face(FaceCode::MethodNotAllowed, "the path knows no such method; use the one that `docs/protocol.md` lists")
+}

@@ -1,0 +1,186 @@
+//! Who may do what: every route with its one actor, and the one place where that is enforced.
+
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use vidimus_api::problem::FaceCode;
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::{Code, Refusal};
+
+use super::body::absent;
+use super::rejection::Rejection;
+use super::server::Peer;
+use crate::gate::Gate;
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// Everybody: what is asked proves itself, or says nothing.
+    Anyone,
+    /// An agent, by its credential.
+    Agent,
+    /// A person, by a session.
+    Person,
+}
+
+/// A route and its actor.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// The method.
+    pub method: &'static str,
+    /// The path, with its parameters in braces.
+    pub path: &'static str,
+    /// Who may use it.
+    pub actor: Actor,
+}
+
+const fn route(method: &'static str, path: &'static str, actor: Actor) -> Route {
+    Route { method, path, actor }
+}
+
+/// Every route of the face.
+pub const ROUTES: &[Route] = &[
+    route("POST", "/v1/calls", Actor::Agent),
+    route("GET", "/v1/calls/{call}", Actor::Agent),
+    route("POST", "/v1/calls/{call}/withdraw", Actor::Agent),
+    route("GET", "/v1/tools", Actor::Agent),
+    route("POST", "/v1/enrolments/offer", Actor::Anyone),
+    route("POST", "/v1/enrolments", Actor::Anyone),
+    route("POST", "/v1/sessions/challenges", Actor::Anyone),
+    route("POST", "/v1/sessions", Actor::Anyone),
+    route("GET", "/v1/requests", Actor::Person),
+    route("GET", "/v1/requests/{request}", Actor::Person),
+    route("POST", "/v1/requests/{request}/challenge", Actor::Person),
+    route("POST", "/v1/requests/{request}/decisions", Actor::Person),
+    route("GET", "/v1/log/stream", Actor::Person),
+    route("GET", "/checkpoint", Actor::Person),
+    route("GET", "/v1/table", Actor::Person),
+    route("GET", "/v1/roster", Actor::Person),
+    route("GET", "/healthz", Actor::Anyone),
+    route("GET", "/readyz", Actor::Anyone),
+];
+
+fn actor_of(method: &Method, path: &str) -> Option<Actor> {
+    let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+    ROUTES.iter().find(|route| route.method == method && route.path == path).map(|route| route.actor)
+}
+
+/// Lets a request through to its handler with the identity that its route asks for, or refuses it.
+pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    let actor = request.extensions().get::<MatchedPath>().and_then(|path| actor_of(request.method(), path.as_str()));
+    let identified = match actor {
+        None if request.extensions().get::<MatchedPath>().is_some() => Ok(()),
+        None => Err(absent()),
+        Some(Actor::Anyone) => Ok(()),
+        Some(Actor::Agent) => agent(&gate, &mut request).await,
+        Some(Actor::Person) => person(&gate, &mut request).await,
+    };
+    match identified {
+        Ok(()) => next.run(request).await,
+        Err(rejection) => rejection.into_response(),
+    }
+}
+
+/// The digest of the session that a request came with: what a long answer asks for again.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionDigest(pub Digest);
+
+async fn agent(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
+    let peer = request.extensions().get::<Peer>().copied();
+    let found = match bearer(request.headers(), "vda_") {
+        Some(digest) => gate.store.authenticate_agent(digest).await?,
+        None => None,
+    };
+    match found {
+        Some(identity) => {
+            request.extensions_mut().insert(identity);
+            Ok(())
+        }
+        None => Err(unidentified(gate, peer, "an agent's credential, as `agent add` printed it").await),
+    }
+}
+
+async fn person(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
+    let peer = request.extensions().get::<Peer>().copied();
+    let found = match bearer(request.headers(), "vds_") {
+        Some(digest) => gate.store.authenticate_session(crate::clock::now(), digest).await?.map(|session| (digest, session)),
+        None => None,
+    };
+    match found {
+        Some((digest, session)) => {
+            request.extensions_mut().insert(SessionDigest(digest));
+            request.extensions_mut().insert(session);
+            Ok(())
+        }
+        None => Err(unidentified(gate, peer, "a person's session; open one by a signed challenge").await),
+    }
+}
+
+/// The digest of the one bearer credential of this kind.
+fn bearer(headers: &HeaderMap, prefix: &str) -> Option<Digest> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next()?.to_str().ok()?;
+    let secret = value.strip_prefix("Bearer ")?;
+    // Two credentials are none: which one counts must not depend on a proxy.
+    (values.next().is_none() && secret.starts_with(prefix)).then(|| Digest::of(secret.as_bytes()))
+}
+
+/// The refusal of who is not known: the same for a missing, a wrong and another actor's credential.
+async fn unidentified(gate: &Gate, peer: Option<Peer>, needed: &str) -> Rejection {
+    // The listener names the other end of every connection; a request without one is served by nobody.
+    let Some(peer) = peer else { return absent() };
+    let refusal = Refusal::new(Code::CredentialInvalid, format!("the credential is missing, unknown or ended; send {needed}"));
+    match count_failure(gate, peer, &refusal).await {
+        Ok(()) => refusal.into(),
+        Err(limited) => limited,
+    }
+}
+
+/// Puts a failed authentication on record, as long as its address has not used up its window.
+///
+/// *Errors*: `rate_limited`.
+pub async fn count_failure(gate: &Gate, peer: Peer, refusal: &Refusal) -> Result<(), Rejection> {
+    limit_failures(gate, peer)?;
+    gate.record_refusal(None, "", refusal.clone(), Vec::new()).await
+}
+
+/// Counts a failed authentication that the store has recorded by itself.
+///
+/// *Errors*: `rate_limited`.
+pub fn limit_failures(gate: &Gate, peer: Peer) -> Result<(), Rejection> {
+    if !gate.failures.count(peer.0.ip(), crate::clock::now()) {
+        return Err(Rejection::of_face(FaceCode::RateLimited, "too many failed authentications come from this address; wait a minute"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_route_has_two_actors() {
+        for (index, route) in ROUTES.iter().enumerate() {
+            let again = ROUTES[index + 1..].iter().any(|other| other.method == route.method && other.path == route.path);
+            assert!(!again, "{} {}", route.method, route.path);
+        }
+    }
+
+    #[test]
+    fn one_bearer_of_the_right_kind_is_taken() {
+        let headers = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, axum::http::HeaderValue::from_static(value));
+            }
+            headers
+        };
+        assert_eq!(bearer(&headers(&["Bearer vda_x"]), "vda_"), Some(Digest::of(b"vda_x")));
+        for refused in [&["bearer vda_x"][..], &["vda_x"], &["Bearer vds_x"], &["Bearer vda_x", "Bearer vda_x"], &["Basic vda_x"], &[]] {
+            assert_eq!(bearer(&headers(refused), "vda_"), None, "{refused:?}");
+        }
+    }
+}

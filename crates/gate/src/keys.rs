@@ -1,0 +1,166 @@
+//! The gate's own keys, which live outside the database, and the newest head beside them.
+//!
+//! Whoever can read the folder can sign as the gate; whoever can only write the database cannot.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use vidimus_core::bytes::{base64url_decode, base64url_encode};
+use vidimus_core::ids::GateId;
+use vidimus_core::sign::SecretKey;
+
+/// Why the keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// A file cannot be read or written.
+    #[error("the key file `{}` cannot be used; check that it exists and belongs to this user", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Others may read it.
+    #[error("the key file `{}` is open to other users (mode {mode:o}); run `chmod 600` on it, and consider its keys known", path.display())]
+    TooOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It holds no key.
+    #[error("the key file `{}` holds no key; restore it from a copy, a new key would be a new gate", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The gate's secret keys.
+pub struct Keys {
+    /// Signs checkpoints; the gate's id is its digest.
+    pub log: SecretKey,
+    /// Signs execution tokens.
+    pub token: SecretKey,
+}
+
+/// The folder of the keys in a data folder.
+pub fn folder(data: &Path) -> PathBuf {
+    data.join("keys")
+}
+
+impl Keys {
+    /// Writes two new keys.
+    ///
+    /// *Errors*: `File`, also where a key is there already: a key is never replaced.
+    pub fn create(data: &Path, log_seed: &[u8; 32], token_seed: &[u8; 32]) -> Result<Keys, KeysError> {
+        let folder = folder(data);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(at(&folder))?;
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).map_err(at(&folder))?;
+        for (name, seed) in [("log.key", log_seed), ("token.key", token_seed)] {
+            let path = folder.join(name);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(at(&path))?;
+            writeln!(file, "{}", base64url_encode(seed)).and_then(|()| file.sync_all()).map_err(at(&path))?;
+        }
+        File::open(&folder).and_then(|folder| folder.sync_all()).map_err(at(&folder))?;
+        Ok(Keys { log: SecretKey::from_seed(log_seed), token: SecretKey::from_seed(token_seed) })
+    }
+
+    /// Reads the keys.
+    ///
+    /// *Errors*: `File`, `TooOpen`, `Malformed`.
+    pub fn load(data: &Path) -> Result<Keys, KeysError> {
+        let folder = folder(data);
+        Ok(Keys { log: load_key(&folder.join("log.key"))?, token: load_key(&folder.join("token.key"))? })
+    }
+
+    /// The gate's id.
+    pub fn gate(&self) -> GateId {
+        GateId::of(&self.log.public())
+    }
+}
+
+fn load_key(path: &Path) -> Result<SecretKey, KeysError> {
+    let mode = fs::metadata(path).map_err(at(path))?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(KeysError::TooOpen { path: path.to_owned(), mode });
+    }
+    let text = fs::read_to_string(path).map_err(at(path))?;
+    let seed: Option<[u8; 32]> = base64url_decode(text.trim_end()).ok().and_then(|bytes| bytes.try_into().ok());
+    seed.map(|seed| SecretKey::from_seed(&seed)).ok_or_else(|| KeysError::Malformed { path: path.to_owned() })
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> KeysError {
+    let path = path.to_owned();
+    move |source| KeysError::File { path, source }
+}
+
+/// The newest head that the gate has signed, kept beside the keys: an older database is noticed.
+pub struct HeadFile {
+    path: PathBuf,
+}
+
+impl HeadFile {
+    /// The head file of a data folder.
+    pub fn of(data: &Path) -> HeadFile {
+        HeadFile { path: folder(data).join("head") }
+    }
+
+    /// The signed note, where one was kept.
+    ///
+    /// *Errors*: `File`.
+    pub fn read(&self) -> Result<Option<String>, KeysError> {
+        match fs::read_to_string(&self.path) {
+            Ok(note) => Ok(Some(note)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(at(&self.path)(error)),
+        }
+    }
+
+    /// Replaces the note as a whole. A crash leaves the old or the new one; the older one is never ahead of the database.
+    ///
+    /// *Errors*: `File`.
+    pub fn write(&self, note: &str) -> Result<(), KeysError> {
+        let fresh = self.path.with_extension("new");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(at(&fresh))?;
+        file.write_all(note.as_bytes()).map_err(at(&fresh))?;
+        fs::rename(&fresh, &self.path).map_err(at(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_made_once_read_back_and_refused_when_open_to_others() {
+        let data = tempfile::tempdir().expect("a folder");
+        let made = Keys::create(data.path(), &[1; 32], &[2; 32]).expect("new keys");
+        let read = Keys::load(data.path()).expect("the same keys");
+        assert_eq!(made.gate(), read.gate());
+        assert_eq!(made.token.public(), read.token.public());
+        assert!(matches!(Keys::create(data.path(), &[3; 32], &[4; 32]), Err(KeysError::File { .. })));
+
+        let path = folder(data.path()).join("token.key");
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("own file");
+        mode(0o640);
+        assert!(matches!(Keys::load(data.path()), Err(KeysError::TooOpen { .. })));
+        mode(0o600);
+        fs::write(&path, "short").expect("own file");
+        assert!(matches!(Keys::load(data.path()), Err(KeysError::Malformed { .. })));
+    }
+
+    #[test]
+    fn the_head_is_replaced_as_a_whole() {
+        let data = tempfile::tempdir().expect("a folder");
+        Keys::create(data.path(), &[1; 32], &[2; 32]).expect("new keys");
+        let head = HeadFile::of(data.path());
+        assert_eq!(head.read().expect("no head yet"), None);
+        for note in ["one\n", "two\n"] {
+            head.write(note).expect("written");
+            assert_eq!(head.read().expect("read").as_deref(), Some(note));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Every bound of the daemon, with its unit and its reason. Those of documents are the core's, those of bodies the API's.
+
+/// Connections at a time. *Unit*: connections. Each costs a file descriptor; the usual limit is 1,024.
+pub const CONNECTIONS_MAX: usize = 768;
+
+/// Reading a request's head. *Unit*: seconds. Ends clients that send a byte a minute.
+pub const HEAD_READ_S_MAX: u64 = 10;
+
+/// A request's head. *Unit*: bytes.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// The lines of a request's head. *Unit*: headers.
+pub const HEADERS_MAX: usize = 64;
+
+/// Reading a request's body. *Unit*: seconds.
+pub const BODY_READ_S_MAX: u64 = 30;
+
+/// A TLS handshake. *Unit*: seconds.
+pub const HANDSHAKE_S_MAX: u64 = 10;
+
+/// Finishing what is in flight at the end. *Unit*: seconds. Service managers kill after that.
+pub const SHUTDOWN_S_MAX: u64 = 10;
+
+/// Failed authentications of one address in one window. *Unit*: failures. Beyond it they leave no record.
+pub const FAILURES_PER_WINDOW_MAX: u32 = 30;
+
+/// The window of failed authentications. *Unit*: seconds.
+pub const FAILURE_WINDOW_S: u64 = 60;
+
+/// Addresses whose failures are counted. *Unit*: addresses. Beyond it all others share one count.
+pub const FAILURE_ADDRESSES_MAX: usize = 4096;
+
+/// Between two looks at what is due. *Unit*: milliseconds.
+pub const SWEEP_MS: u64 = 250;
+
+/// Between two heartbeat records. *Unit*: seconds.
+pub const HEARTBEAT_S: u64 = 60;
+
+/// Executions at a time. *Unit*: executions.
+pub const EXECUTIONS_MAX: usize = 32;
+
+/// The lease of an execution. *Unit*: seconds.
+pub const LEASE_S: u64 = 30;
+
+/// Between two renewals of a lease. *Unit*: seconds. Two may fail before it runs out.
+pub const LEASE_RENEWAL_S: u64 = 10;
+
+/// The life of an execution token. *Unit*: seconds. The in-gate executor redeems at once.
+pub const TOKEN_TTL_S: u64 = 60;
+
+/// Attempts of a read. *Unit*: attempts.
+pub const READ_ATTEMPTS_MAX: u32 = 3;
+
+/// The pause before the second attempt of a read; doubled before each further one. *Unit*: milliseconds.
+pub const READ_BACKOFF_MS: u64 = 100;
+
+/// Waiters' second look, should a bell be missed. *Unit*: milliseconds.
+pub const WAIT_LOOK_MS: u64 = 1000;
+
+/// Bells that a slow waiter may fall behind. *Unit*: bells. One that falls behind looks again.
+pub const BELLS_MAX: usize = 1024;
+
+/// Records of one batch of the log stream. *Unit*: records.
+pub const STREAM_BATCH_MAX: usize = 256;
+
+/// Waiting for the checkpoint that covers a record that is already durable. *Unit*: seconds.
+pub const CHECKPOINT_WAIT_S_MAX: u64 = 10;
+
+/// A line on the administration socket. *Unit*: bytes.
+pub const ADMIN_LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// An exchange on the administration socket. *Unit*: seconds.
+pub const ADMIN_S_MAX: u64 = 30;
+
+/// An effect table file. *Unit*: bytes.
+pub const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A credential in a file. *Unit*: bytes.
+pub const CREDENTIAL_BYTES_MAX: usize = 16 * 1024;
+
+/// Reaching a provider. *Unit*: seconds. Shorter than a lease.
+pub const CONNECT_S_MAX: u64 = 5;
+
+/// Reads that are answered and not yet on record. *Unit*: records. What a crash may lose.
+pub const READS_AT_RISK_MAX: usize = 1000;
+
+/// What a write's lease has beyond the time that its answer may take. *Unit*: seconds.
+pub const WRITE_LEASE_MARGIN_S: u64 = 30;
+
+/// Before an operation that was refused an attempt is tried again. *Unit*: seconds. Each try leaves a record.
+pub const REFUSED_REST_S: u64 = 10;

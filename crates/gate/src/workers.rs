@@ -1,0 +1,316 @@
+//! What the gate does by itself: executes what is approved, asks about what is unknown, ends what has run out.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::operation::{Answer, OperationKey};
+use vidimus_core::table::{Executor, HttpExecutor, Idempotency, Method, Row};
+use vidimus_core::token::{self, TokenClaims, VerifiedToken};
+use vidimus_store::{
+    LeaseOutcome, Mint, MintOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, RosterChangeOutcome, StatusAnswer, TokenRefused,
+};
+
+use crate::entropy;
+use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
+use crate::executor::{Outgoing, Reply, credential, http::parse_result};
+use crate::gate::Gate;
+use crate::http::Rejection;
+use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};
+use crate::seams::{Seam, pass};
+
+/// Runs until the gate ends; executions that have begun are finished by whoever waits for `in_flight`.
+pub async fn run(gate: Arc<Gate>) {
+    let busy = Arc::new(Busy::default());
+    let mut heartbeat = interval(Duration::from_secs(HEARTBEAT_S));
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut sweep_at = Instant::now();
+    loop {
+        tokio::select! {
+            () = gate.ending.cancelled() => return,
+            () = gate.nudge.notified() => {}
+            () = tokio::time::sleep_until(sweep_at) => {}
+            _ = heartbeat.tick() => {
+                if let Err(rejection) = beat(&gate).await {
+                    report("a heartbeat was not recorded", rejection);
+                }
+                continue;
+            }
+        }
+        sweep_at = Instant::now() + Duration::from_millis(SWEEP_MS);
+        if let Err(rejection) = round(&gate, &busy).await {
+            report("a round of the workers failed; the next one follows", rejection);
+        }
+    }
+}
+
+async fn beat(gate: &Gate) -> Result<(), Rejection> {
+    gate.store.heartbeat(gate.moment()?).await?;
+    Ok(())
+}
+
+/// The operations that a task of this process works on, one task each, and those that rest after a refusal.
+#[derive(Default)]
+struct Busy(Mutex<HashMap<OperationKey, Option<Instant>>>);
+
+impl Busy {
+    /// Takes an operation on; false while another task has it or it rests.
+    fn begin(&self, operation: OperationKey) -> bool {
+        let mut operations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        operations.retain(|_, rests_until| rests_until.is_none_or(|until| until > Instant::now()));
+        let free = !operations.contains_key(&operation);
+        if free {
+            operations.insert(operation, None);
+        }
+        free
+    }
+
+    /// Gives it back. After a refusal it rests, so that a row without its credential does not fill the log.
+    fn end(&self, operation: OperationKey, done: Done) {
+        let mut operations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Done::Carried => operations.remove(&operation),
+            Done::Refused => operations.insert(operation, Some(Instant::now() + Duration::from_secs(REFUSED_REST_S))),
+        };
+    }
+}
+
+/// How a task left an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It did what was due, or nothing was.
+    Carried,
+    /// A rule or a missing part stood in the way.
+    Refused,
+}
+
+/// What a task is to do about an operation.
+#[derive(Clone, Copy)]
+enum Duty {
+    Execute,
+    Ask,
+}
+
+async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
+    let due = gate.store.due(gate.moment()?).await?;
+    if due.moved > 0 {
+        gate.bell.ring_all();
+    }
+    let duties = due.to_mint.into_iter().map(|operation| (operation, Duty::Execute));
+    for (operation, duty) in duties.chain(due.to_ask.into_iter().map(|operation| (operation, Duty::Ask))) {
+        if !busy.begin(operation) {
+            continue;
+        }
+        let Ok(permit) = gate.executions.clone().try_acquire_owned() else {
+            busy.end(operation, Done::Carried);
+            return Ok(());
+        };
+        let (gate, busy) = (gate.clone(), busy.clone());
+        gate.in_flight.clone().spawn(async move {
+            let done = match duty {
+                Duty::Execute => execute(&gate, operation).await,
+                Duty::Ask => ask(&gate, operation).await,
+            };
+            let done = done.unwrap_or_else(|rejection| {
+                report("an operation was not carried on; a later round looks again", rejection);
+                Done::Refused
+            });
+            busy.end(operation, done);
+            drop(permit);
+        });
+    }
+    Ok(())
+}
+
+fn report(what: &str, rejection: Rejection) {
+    let problem = rejection.into_problem();
+    tracing::error!(code = problem.code, detail = problem.detail, "{what}");
+}
+
+/// Mints a token for the next attempt, executes it, records what came of it.
+async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Rejection> {
+    let Some((request, row)) = subject(gate, operation).await? else { return Ok(Done::Refused) };
+    let Some(token) = mint(gate, operation).await? else { return Ok(Done::Refused) };
+    pass(Seam::AfterMint);
+    let order = Order {
+        frozen: request.frozen.as_bytes(),
+        token: &token,
+        row: &row,
+        audience: &gate.audience,
+        token_key: gate.keys.token.public(),
+    };
+    let redeemer = Redeemer::new(gate.clone(), &row);
+    let attempted = match attempt(order, crate::clock::now, &gate.outbound, &redeemer).await {
+        Ok(attempted) => attempted,
+        Err(refusal) => {
+            tracing::warn!(code = %refusal.code, operation = %operation, "an attempt was refused before anything was sent");
+            if !redeemer.asked() {
+                // The store has recorded its own refusals; this one it has not seen.
+                let refused = TokenRefused { operation: Some(operation), request: Some(request.request), refusal };
+                gate.store.refuse_token(gate.moment()?, refused).await?;
+            }
+            return Ok(Done::Refused);
+        }
+    };
+    record(gate, &row, attempted).await?;
+    drop(redeemer);
+    pass(Seam::AfterRecord);
+    gate.bell.ring(request.call);
+    gate.nudge.notify_one();
+    Ok(Done::Carried)
+}
+
+/// The request behind an operation, and its row; none when the row is gone: the store then ends the operation by itself.
+async fn subject(gate: &Gate, operation: OperationKey) -> Result<Option<(RequestView, Row)>, Rejection> {
+    let Some(view) = gate.store.operation(operation).await? else { return Ok(None) };
+    let Some(request) = gate.store.any_call(view.call).await?.and_then(|call| call.request) else { return Ok(None) };
+    let table = gate.table().await?;
+    let row = table.as_ref().and_then(|table| table.row(&request.tool)).cloned();
+    Ok(row.map(|row| (request, row)))
+}
+
+/// A token for the next attempt; none when it is not due, or no longer allowed.
+async fn mint(gate: &Gate, operation: OperationKey) -> Result<Option<String>, Rejection> {
+    let jti = entropy::nonce()?;
+    let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: gate.audience.to_string(), ttl_s: TOKEN_TTL_S };
+    let minted = match gate.store.mint(gate.moment()?, mint).await? {
+        MintOutcome::Minted(minted) => *minted,
+        MintOutcome::NotDue(_) => return Ok(None),
+        MintOutcome::Refused(refusal) => {
+            tracing::warn!(code = %refusal.code, operation = %operation, "no token was minted");
+            return Ok(None);
+        }
+    };
+    let claims = TokenClaims {
+        jti,
+        audience: minted.audience,
+        issued_at: minted.issued_at,
+        expires_at: minted.expires_at,
+        request: minted.request,
+        args_sha256: minted.args_sha256,
+        tool: minted.tool,
+        operation: minted.operation,
+        attempt: minted.attempt,
+        decisions: minted.decisions,
+    };
+    Ok(Some(token::mint(&claims, &gate.keys.token)?))
+}
+
+/// Redeems in the store, finds the credential, and keeps the lease while the attempt runs.
+struct Redeemer<'a> {
+    gate: Arc<Gate>,
+    row: &'a Row,
+    renewed: CancellationToken,
+    asked: AtomicBool,
+}
+
+impl<'a> Redeemer<'a> {
+    fn new(gate: Arc<Gate>, row: &'a Row) -> Redeemer<'a> {
+        Redeemer { gate, row, renewed: CancellationToken::new(), asked: AtomicBool::new(false) }
+    }
+
+    /// Whether the store was asked to redeem.
+    fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Redeemer<'_> {
+    fn drop(&mut self) {
+        self.renewed.cancel();
+    }
+}
+
+impl Redeem for Redeemer<'_> {
+    async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
+        // Before the token is used up: a gate without the credential would burn an attempt for nothing.
+        let credential = match &self.row.executor {
+            Executor::Http(HttpExecutor { credential: Some(named), .. }) => Some(credential::find(named).map_err(|error| {
+                crate::logging::failure("a provider's credential was not found", &error);
+                Refusal::new(Code::NotFound, "the gate has no credential for the tool; its operator has to set it")
+            })?),
+            Executor::Http(_) | Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
+        };
+        let failed = |_| Refusal::new(Code::TokenUnknown, "the token could not be redeemed, the gate failed; nothing runs");
+        let redeem = RedeemToken { token, lease_s: LEASE_S };
+        let moment = self.gate.moment().map_err(|_| failed(()))?;
+        self.asked.store(true, Ordering::Relaxed);
+        let redeemed = match self.gate.store.redeem(moment, redeem).await {
+            Ok(RedeemOutcome::Redeemed(redeemed)) => redeemed,
+            Ok(RedeemOutcome::Refused(refusal)) => return Err(refusal),
+            Err(error) => {
+                crate::logging::failure("a token was not redeemed", &error);
+                return Err(failed(()));
+            }
+        };
+        renew(self.gate.clone(), redeemed.operation, redeemed.attempt, self.renewed.clone());
+        Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential })
+    }
+}
+
+/// Keeps a lease until told to stop or until it is lost. A lost lease stops nothing that is on its way: its answer becomes
+/// evidence.
+fn renew(gate: Arc<Gate>, operation: OperationKey, attempt: u32, stop: CancellationToken) {
+    tokio::spawn(async move {
+        while timeout(Duration::from_secs(LEASE_RENEWAL_S), stop.cancelled()).await.is_err() {
+            let Ok(moment) = gate.moment() else { return };
+            match gate.store.renew_lease(moment, operation, attempt, LEASE_S).await {
+                Ok(LeaseOutcome::Renewed(_)) => {}
+                Ok(LeaseOutcome::Lost) | Err(_) => return,
+            }
+        }
+    });
+}
+
+/// Records what an attempt brought. The gate's own tools act here, in the transaction that records them.
+async fn record(gate: &Gate, row: &Row, attempted: Attempted) -> Result<(), Rejection> {
+    let Attempted { operation, attempt, reply } = attempted;
+    pass(Seam::BeforeRecord);
+    let (answer, result, detail) = match reply {
+        Some(reply) => (reply.judge(&row.no_effect_statuses), reply.result(), reply.detail()),
+        None => match gate.store.apply_roster_change(gate.moment()?, operation, attempt).await? {
+            RosterChangeOutcome::Applied(_) => return Ok(()),
+            RosterChangeOutcome::Refused(refusal) => (Answer::NoEffect, None, refusal.message),
+        },
+    };
+    gate.store.record_answer(gate.moment()?, RecordAnswer { operation, attempt, answer, result, detail }).await?;
+    Ok(())
+}
+
+/// Asks the provider what became of an operation whose outcome is unknown.
+async fn ask(gate: &Gate, operation: OperationKey) -> Result<Done, Rejection> {
+    let Some((request, row)) = subject(gate, operation).await? else { return Ok(Done::Refused) };
+    let (Idempotency::Status(status), Executor::Http(http)) = (&row.idempotency, &row.executor) else { return Ok(Done::Refused) };
+    let not_found = |detail: &str| StatusAnswer::NotFound { detail: detail.to_owned() };
+    let answer = match http.credential.as_ref().map(credential::find).transpose() {
+        Err(_) => not_found("the gate has no credential to ask with"),
+        Ok(credential) => {
+            let outgoing = Outgoing {
+                method: Method::Get,
+                url: status.url_for(&operation.digest()),
+                body: None,
+                idempotency: None,
+                credential,
+                timeout_s: http.timeout_s,
+            };
+            let reply = gate.outbound.ask(outgoing).await;
+            found(&reply, &status.found).map_or_else(|| not_found(&reply.detail()), |result| StatusAnswer::Found { result })
+        }
+    };
+    gate.store.record_status(gate.moment()?, operation, answer).await?;
+    gate.bell.ring(request.call);
+    Ok(Done::Carried)
+}
+
+/// The result that a status answer holds; none where it does not say that the operation happened.
+fn found(reply: &Reply, pointer: &str) -> Option<String> {
+    let Reply::Whole { status: 200, result: Some(bytes) } = reply else { return None };
+    let json = parse_result(bytes)?;
+    let value = json.pointer(pointer).filter(|value| !value.is_null())?;
+    String::from_utf8(value.canonical().ok()?).ok()
+}
