@@ -1,0 +1,183 @@
+//! The command line.
+
+use crate::Stop;
+use crate::setup::Consent;
+
+/// What was asked for.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Task {
+    /// A text to print.
+    Help(&'static str),
+    /// To set the machine up.
+    SetUp(Consent),
+    /// To run the demo.
+    Demo(DemoOptions),
+    /// To run the tests.
+    Test(TestOptions),
+}
+
+/// How the demo runs.
+#[derive(Debug, Eq, PartialEq)]
+pub struct DemoOptions {
+    /// Whether packages are installed without a question.
+    pub consent: Consent,
+    /// Whether it runs by itself on a virtual display.
+    pub headless: bool,
+    /// Where transcript and pictures go.
+    pub out: String,
+    /// `light` or `dark`; the console's own choice where it is not given.
+    pub theme: Option<String>,
+}
+
+/// How the tests run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TestOptions {
+    /// Whether packages are installed without a question.
+    pub consent: Consent,
+    /// Whether what takes longer is run as well.
+    pub long: bool,
+}
+
+const OUT_DEFAULT: &str = "target/demo";
+
+const HELP: &str = "\
+Usage: cargo xtask <TASK>
+
+  setup   Install what is missing: packages of the system, Node, cargo-deny
+  demo    Build everything and run it: an agent asks, a person signs, it runs once
+  test    Set up, then test everything
+
+`cargo xtask <TASK> --help` says more.";
+
+const SETUP_HELP: &str = "\
+Usage: cargo xtask setup [--yes]
+
+Names what is missing on this machine and installs it: packages through apt (Debian 12 and 13, Ubuntu 22.04 and 24.04),
+Node and cargo-deny under target/tools. Elsewhere it says what to install and exits with 2.
+
+  --yes   Install without asking (so does a set CI variable)";
+
+const DEMO_HELP: &str = "\
+Usage: cargo xtask demo [--headless] [--yes] [--out DIR] [--theme light|dark]
+
+Sets up, builds, and starts a fixture company, the gate, an agent and the console under a profile of its own; nothing of
+yours is touched and all of it is removed at the end. Expect about 10 minutes the first time, then less than one.
+
+  --headless          Run by itself on a virtual display; so it does where there is no display
+  --yes               Install without asking (so does a set CI variable)
+  --out DIR           Where transcript.jsonl and the pictures go (default: target/demo)
+  --theme light|dark  The console's appearance
+
+Exits with 0 only if the provider's counts are exactly what was approved.";
+
+const TEST_HELP: &str = "\
+Usage: cargo xtask test [--long] [--yes]
+
+Sets up, then checks and tests everything: sources, front end, format, lints, licences, and every test against real parts.
+At most 25 minutes on two cores. The first step that fails ends the run; the last line is `N passed, N failed`.
+
+  --long   Also what takes longer (VIDIMUS_LONG=1 for the tests)
+  --yes    Install without asking (so does a set CI variable)";
+
+/// Reads the arguments after `cargo xtask`.
+pub fn parse(arguments: &[String]) -> Result<Task, Stop> {
+    let Some((task, rest)) = arguments.split_first() else {
+        return Ok(Task::Help(HELP));
+    };
+    let wants_help = rest.iter().any(|argument| argument == "--help" || argument == "-h");
+    match (task.as_str(), wants_help) {
+        ("--help" | "-h" | "help", _) => Ok(Task::Help(HELP)),
+        ("setup", true) => Ok(Task::Help(SETUP_HELP)),
+        ("demo", true) => Ok(Task::Help(DEMO_HELP)),
+        ("test", true) => Ok(Task::Help(TEST_HELP)),
+        ("setup", false) => parse_setup(rest).map(Task::SetUp),
+        ("demo", false) => parse_demo(rest).map(Task::Demo),
+        ("test", false) => parse_test(rest).map(Task::Test),
+        (other, _) => Err(Stop::Unmet(format!("no task `{other}`\n\n{HELP}"))),
+    }
+}
+
+fn parse_setup(arguments: &[String]) -> Result<Consent, Stop> {
+    let mut consent = Consent::from_environment();
+    for argument in arguments {
+        match argument.as_str() {
+            "--yes" => consent = Consent::Given,
+            other => return Err(unknown(other, SETUP_HELP)),
+        }
+    }
+    Ok(consent)
+}
+
+fn parse_test(arguments: &[String]) -> Result<TestOptions, Stop> {
+    let mut options = TestOptions { consent: Consent::from_environment(), long: false };
+    for argument in arguments {
+        match argument.as_str() {
+            "--yes" => options.consent = Consent::Given,
+            "--long" => options.long = true,
+            other => return Err(unknown(other, TEST_HELP)),
+        }
+    }
+    Ok(options)
+}
+
+fn parse_demo(arguments: &[String]) -> Result<DemoOptions, Stop> {
+    let mut options = DemoOptions { consent: Consent::from_environment(), headless: false, out: OUT_DEFAULT.to_owned(), theme: None };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--yes" => options.consent = Consent::Given,
+            "--headless" => options.headless = true,
+            "--out" => options.out = rest.next().ok_or_else(|| missing("--out", DEMO_HELP))?.clone(),
+            "--theme" => match rest.next().map(String::as_str) {
+                Some(theme @ ("light" | "dark")) => options.theme = Some(theme.to_owned()),
+                Some(other) => return Err(unknown(other, DEMO_HELP)),
+                None => return Err(missing("--theme", DEMO_HELP)),
+            },
+            other => return Err(unknown(other, DEMO_HELP)),
+        }
+    }
+    Ok(options)
+}
+
+fn unknown(argument: &str, help: &str) -> Stop {
+    Stop::Unmet(format!("`{argument}` is not understood\n\n{help}"))
+}
+
+fn missing(option: &str, help: &str) -> Stop {
+    Stop::Unmet(format!("`{option}` needs a value\n\n{help}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DemoOptions, Task, TestOptions, parse};
+    use crate::setup::Consent;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_are_read() {
+        let demo = parse(&words("demo --headless --yes --out elsewhere --theme dark")).unwrap();
+        let expected = DemoOptions { consent: Consent::Given, headless: true, out: "elsewhere".to_owned(), theme: Some("dark".to_owned()) };
+        assert_eq!(demo, Task::Demo(expected));
+        let test = parse(&words("test --yes --long")).unwrap();
+        assert_eq!(test, Task::Test(TestOptions { consent: Consent::Given, long: true }));
+        assert_eq!(parse(&words("setup --yes")).unwrap(), Task::SetUp(Consent::Given));
+    }
+
+    #[test]
+    fn every_task_explains_itself() {
+        for task in ["setup", "demo", "test"] {
+            let Task::Help(text) = parse(&words(&format!("{task} --help"))).unwrap() else { panic!("`{task}` gives no help") };
+            assert!(text.contains(&format!("cargo xtask {task}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for line in ["bench", "demo --theme blue", "demo --theme", "demo --out", "test --quick", "setup now"] {
+            assert!(parse(&words(line)).is_err(), "`{line}` was taken");
+        }
+    }
+}
