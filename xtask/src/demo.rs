@@ -8,9 +8,6 @@ use crate::progress::Progress;
 use crate::setup::{self, Purpose};
 use crate::{Stop, command, test};
 
-/// What the demo's programs are built with.
-const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-gate/demo";
-
 /// Runs the demo.
 pub fn run(root: &Path, options: &DemoOptions) -> Result<(), Stop> {
     let mut progress = Progress::new(5);
@@ -20,7 +17,7 @@ pub fn run(root: &Path, options: &DemoOptions) -> Result<(), Stop> {
     progress.step("front end: build", "5 s", || command::run(node.npm(&root.join("ui")).args(["run", "build"])))?;
     progress.step("build", "8 minutes the first time on two cores", || {
         let mut cargo = test::cargo(root);
-        cargo.args(["build", "--package", "vidimus-gate", "--package", "vidimus", "--bins", "--features", FEATURES]);
+        cargo.args(["build", "--package", "vidimus-gate", "--package", "vidimus", "--bins", "--features", test::FEATURES]);
         command::run(&mut cargo)
     })?;
     progress.step("demo", "a minute by itself; as long as you like with you", || play(root, options))
