@@ -143,3 +143,13 @@ fn agents_have_the_tools_of_their_desk() {
         assert_eq!(has(agent, tool), expected, "{agent} {tool}");
     }
 }
+
+#[test]
+fn the_gates_own_rules_accept_the_table_without_a_warning() {
+    let table = vidimus_core::table::Table::parse(&effect_table("http://127.0.0.1:1")).unwrap_or_else(|faults| {
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
+    });
+    let warnings: Vec<String> = table.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, Vec::<String>::new());
+}
