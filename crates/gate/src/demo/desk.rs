@@ -112,7 +112,7 @@ impl Desk {
             Seat::Driven(console) => {
                 console.review(&request.request).await?;
                 console.open_panel(Panel::Deny).await?;
-                console.deny("not_expected", "the customer wrote that they want to stay").await?;
+                console.deny("not_expected", "the customer wrote that they want to stay", PIN).await?;
                 console.receipt().await?;
                 console.close_review().await?;
             }

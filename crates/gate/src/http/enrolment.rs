@@ -53,7 +53,11 @@ pub async fn offer(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Pee
 }
 
 /// `POST /v1/enrolments`.
-pub async fn enrol(State(gate): State<Arc<Gate>>, body: Body) -> Result<Json<EnrolmentAnswer>, Rejection> {
+pub async fn enrol(
+    State(gate): State<Arc<Gate>>,
+    Extension(peer): Extension<Peer>,
+    body: Body,
+) -> Result<Json<EnrolmentAnswer>, Rejection> {
     gate.refuse_while_ending()?;
     let body = EnrolmentRequest::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
     let code_sha256 = code_sha256(&body.code);
@@ -77,7 +81,10 @@ pub async fn enrol(State(gate): State<Arc<Gate>>, body: Body) -> Result<Json<Enr
         EnrolOutcome::Waiting { person, request } => {
             Ok(Json(EnrolmentAnswer { state: EnrolmentState::Waiting, person, request: Some(request) }))
         }
-        EnrolOutcome::Refused(refusal) => Err(refusal.into()),
+        EnrolOutcome::Refused(refusal) => {
+            limit_failures(&gate, peer)?;
+            Err(refusal.into())
+        }
     }
 }
 
