@@ -409,8 +409,8 @@ fn enrol_genesis(tx: &mut Tx<'_>, enrol: &EnrolGenesis) -> Attempt<PersonId> {
     }
     use_invite(tx, &enrol.code_sha256)?;
     insert_enrolment(tx, &admission, None)?;
-    insert_roster(tx, &expected)?;
     tx.execute_one("UPDATE gate SET table_signed = 1 WHERE table_signed = 0", [])?;
+    insert_roster(tx, &expected)?;
     tx.forget_gate();
     let envelope = vec![enrol.genesis.clone()];
     let table = Json::object([("table", gate.table_view.toml.as_str().into())]);
