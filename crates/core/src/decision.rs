@@ -95,9 +95,28 @@ pub struct DecisionStatement {
 }
 
 const MEMBERS: &[&str] = &[
-    "v", "gate", "gate_key_sha256", "environment", "request", "request_sha256", "args_sha256", "tool", "decision", "approver", "key_sha256",
-    "role", "row_sha256", "roster_sha256", "shown_sha256", "context_sha256", "challenge", "checkpoint", "reason_sha256", "app_version",
-    "issued_at", "expires_at",
+    "v",
+    "gate",
+    "gate_key_sha256",
+    "environment",
+    "request",
+    "request_sha256",
+    "args_sha256",
+    "tool",
+    "decision",
+    "approver",
+    "key_sha256",
+    "role",
+    "row_sha256",
+    "roster_sha256",
+    "shown_sha256",
+    "context_sha256",
+    "challenge",
+    "checkpoint",
+    "reason_sha256",
+    "app_version",
+    "issued_at",
+    "expires_at",
 ];
 
 /// Salted digest of a reason: SHA-256("vidimus.reason.v1" ‖ 0 ‖ salt ‖ text).
@@ -214,7 +233,8 @@ pub fn verify(envelope: &Envelope, roster: &Roster) -> Result<VerifiedDecision, 
     let holder = roster.active_key(&statement.key_sha256, KeyUse::Approval)?;
     envelope.clone().verify(DECISION_TYPE, &holder.key.key)?;
     if holder.person.person != statement.approver {
-        return Err(Refusal::new(Code::ApproverWrong, "the key belongs to another person than the statement names; sign as its holder").at("/approver"));
+        return Err(Refusal::new(Code::ApproverWrong, "the key belongs to another person than the statement names; sign as its holder")
+            .at("/approver"));
     }
     same_gate(&statement.gate, statement.environment, roster)?;
     Ok(VerifiedDecision { key: holder.key.key, statement, envelope: envelope.clone() })
@@ -298,7 +318,11 @@ pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, 
     }
     these_bytes(statement, case)?;
     if case.row_sha256 != Some(frozen.row_sha256) {
-        return Err(refuse(Code::RowStale, "/row_sha256", "the tool's row has changed since the call was frozen; the agent must ask again"));
+        return Err(refuse(
+            Code::RowStale,
+            "/row_sha256",
+            "the tool's row has changed since the call was frozen; the agent must ask again",
+        ));
     }
     if statement.roster_sha256 != case.roster.digest()? {
         return Err(refuse(Code::RosterStale, "/roster_sha256", "the roster has changed since this was signed; look again and sign anew"));
@@ -308,10 +332,18 @@ pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, 
     let approved = case.approvals.iter().any(|approval| approval.approver == statement.approver);
     match statement.decision {
         DecisionKind::Approve if approved => {
-            return Err(refuse(Code::AlreadyApproved, "/approver", "this person has approved already; a different person must give the next approval"));
+            return Err(refuse(
+                Code::AlreadyApproved,
+                "/approver",
+                "this person has approved already; a different person must give the next approval",
+            ));
         }
         DecisionKind::Approve if case.orphaned => {
-            return Err(refuse(Code::RequestOrphaned, "/request", "the agent is gone and was never told; wait until it asks again, or deny"));
+            return Err(refuse(
+                Code::RequestOrphaned,
+                "/request",
+                "the agent is gone and was never told; wait until it asks again, or deny",
+            ));
         }
         DecisionKind::Retract if !approved => {
             return Err(refuse(Code::ApprovalMissing, "/approver", "this person has no approval on record to take back"));
@@ -320,11 +352,9 @@ pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, 
     }
     let mut approvals = case.approvals.to_vec();
     match statement.decision {
-        DecisionKind::Approve => approvals.push(Approval {
-            approver: statement.approver,
-            role: statement.role.clone(),
-            key_sha256: statement.key_sha256,
-        }),
+        DecisionKind::Approve => {
+            approvals.push(Approval { approver: statement.approver, role: statement.role.clone(), key_sha256: statement.key_sha256 })
+        }
         DecisionKind::Retract => approvals.retain(|approval| approval.approver != statement.approver),
         DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::MoreTime => {}
     }
@@ -383,7 +413,11 @@ pub fn still_approved(frozen: &FrozenRequest, approvals: &[Approval], roster: &R
 pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster: &Roster) -> Result<bool, Refusal> {
     let members = frozen.members();
     if !members.needs.iter().any(|need| need.role == *role) {
-        return Err(refuse(Code::RoleNotNeeded, "/role", &format!("the request does not wait for the role `{role}`; decide in a role it names")));
+        return Err(refuse(
+            Code::RoleNotNeeded,
+            "/role",
+            &format!("the request does not wait for the role `{role}`; decide in a role it names"),
+        ));
     }
     let person = roster.person(approver).ok_or_else(|| refuse(Code::ApproverWrong, "/approver", "the approver is not in the roster"))?;
     if !person.roles.contains(role) {
@@ -393,7 +427,11 @@ pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster
     let own_change = members.tool.as_str() == ROSTER_CHANGE && role.as_str() == ADMIN && roster.is_sole_admin(approver);
     let behalf = members.on_behalf_of.as_deref() == Some(approver.to_string().as_str());
     if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (members.proposer == Some(*approver) && !own_change) {
-        return Err(refuse(Code::SelfApproval, "/approver", "the request comes from this approver or an agent of theirs; somebody else must decide"));
+        return Err(refuse(
+            Code::SelfApproval,
+            "/approver",
+            "the request comes from this approver or an agent of theirs; somebody else must decide",
+        ));
     }
     Ok(own_change && members.proposer == Some(*approver))
 }
@@ -419,13 +457,21 @@ fn these_bytes(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Ref
     }
     let same = statement.request_sha256 == case.frozen.request_sha256() && statement.args_sha256 == case.frozen.args_sha256();
     if !same {
-        return Err(refuse(Code::BytesDiffer, "/request_sha256", "the decision is on other bytes than the gate would run; do not approve, report it"));
+        return Err(refuse(
+            Code::BytesDiffer,
+            "/request_sha256",
+            "the decision is on other bytes than the gate would run; do not approve, report it",
+        ));
     }
     if statement.row_sha256 != members.row_sha256 {
         return Err(refuse(Code::RowStale, "/row_sha256", "the decision was made by another row than the call was frozen on; look again"));
     }
     if statement.shown_sha256 != case.shown_sha256 {
-        return Err(refuse(Code::ShownDiffers, "/shown_sha256", "the console showed something else than the gate renders; compare their versions"));
+        return Err(refuse(
+            Code::ShownDiffers,
+            "/shown_sha256",
+            "the console showed something else than the gate renders; compare their versions",
+        ));
     }
     if statement.gate_key_sha256 != case.roster.log_key.digest() {
         return Err(refuse(Code::GateWrong, "/gate_key_sha256", "the decision pins another key than this gate's; call an administrator"));
@@ -436,7 +482,8 @@ fn these_bytes(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Ref
 fn this_challenge(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
     let invalid = |message| Err(refuse(Code::ChallengeInvalid, "/challenge", message));
     let Some(challenge) = case.challenge else { return invalid("this gate issued no such challenge; ask for one and sign anew") };
-    if challenge.request != statement.request || challenge.key_sha256 != statement.key_sha256 || challenge.issued_at != statement.issued_at {
+    if challenge.request != statement.request || challenge.key_sha256 != statement.key_sha256 || challenge.issued_at != statement.issued_at
+    {
         return invalid("the challenge was issued for another request, key or time; ask for one and sign anew");
     }
     if challenge.used {

@@ -75,9 +75,32 @@ pub struct Draft {
 }
 
 const MEMBERS: &[&str] = &[
-    "v", "gate", "environment", "request", "call", "run", "agents", "on_behalf_of", "proposer", "upstream", "tool", "definition_sha256",
-    "row_sha256", "table_sha256", "effect", "reversibility", "friction", "needs", "business_sha256", "referents", "earlier", "salt",
-    "created_at", "expires_at", "expires_max_at", "args",
+    "v",
+    "gate",
+    "environment",
+    "request",
+    "call",
+    "run",
+    "agents",
+    "on_behalf_of",
+    "proposer",
+    "upstream",
+    "tool",
+    "definition_sha256",
+    "row_sha256",
+    "table_sha256",
+    "effect",
+    "reversibility",
+    "friction",
+    "needs",
+    "business_sha256",
+    "referents",
+    "earlier",
+    "salt",
+    "created_at",
+    "expires_at",
+    "expires_max_at",
+    "args",
 ];
 
 /// A request whose bytes are fixed.
@@ -201,7 +224,9 @@ fn to_json(draft: &Draft) -> Json {
 fn from_json(json: &Json) -> Result<Draft, Refusal> {
     let fields = Fields::exactly(json, MEMBERS)?;
     fields.version(1)?;
-    let malformed = |path: &str| Refusal::new(Code::FieldMalformed, "a value has another form than the protocol says; ask for the right bytes").at(path);
+    let malformed = |path: &str| {
+        Refusal::new(Code::FieldMalformed, "a value has another form than the protocol says; ask for the right bytes").at(path)
+    };
     let object = |name: &str| -> Result<Json, Refusal> {
         let value = fields.value(name)?;
         if value.as_object().is_some() { Ok(value.clone()) } else { Err(malformed(&fields.path_of(name))) }

@@ -272,14 +272,25 @@ mod tests {
         }
         let text = RequestId::from_random([7; 16]).to_string();
         let beyond = format!("req_8{}", &text[5..]);
-        for refused in [&text.to_lowercase(), &text[4..].to_owned(), &format!("{text}0"), &text.replace("req_", "call_"), &beyond, &String::new()] {
+        for refused in
+            [&text.to_lowercase(), &text[4..].to_owned(), &format!("{text}0"), &text.replace("req_", "call_"), &beyond, &String::new()]
+        {
             assert_eq!(refused.parse::<RequestId>().expect_err(refused).code, Code::IdMalformed);
         }
     }
 
     #[test]
     fn a_look_alike_is_no_name_or_another_name() {
-        for refused in ["", "payments.transfer ", " refund", "payments.transfer\0", "payments\u{2024}transfer", "r\u{0435}fund", "a/b", &"x".repeat(129)] {
+        for refused in [
+            "",
+            "payments.transfer ",
+            " refund",
+            "payments.transfer\0",
+            "payments\u{2024}transfer",
+            "r\u{0435}fund",
+            "a/b",
+            &"x".repeat(129),
+        ] {
             assert_eq!(Name::parse(refused).expect_err(refused).code, Code::NameMalformed, "`{refused}`");
         }
         assert_ne!(Name::parse("Refund"), Name::parse("refund"));

@@ -187,7 +187,9 @@ pub fn apply(operation: Operation, input: OperationInput) -> Result<Operation, R
     match (state, input) {
         (S::Reserved | S::Unknown, I::Redeem) => Ok(Operation { state: S::Executing, attempt: attempt + 1 }),
         (S::Reserved, I::End) => to(S::NotStarted),
-        (S::Reserved, I::Answer(_) | I::LeaseExpire | I::StatusFound | I::GiveUp | I::Happened | I::HappenedInPart | I::DidNotHappen) => refused(),
+        (S::Reserved, I::Answer(_) | I::LeaseExpire | I::StatusFound | I::GiveUp | I::Happened | I::HappenedInPart | I::DidNotHappen) => {
+            refused()
+        }
 
         (S::Executing, I::Answer(Answer::Done)) => to(S::Succeeded),
         // Only the first attempt can prove that nothing happened: an earlier one may have acted.

@@ -131,7 +131,10 @@ impl AuditRecord {
         ])
         .canonical()?;
         if leaf.len() > LEAF_BYTES_MAX {
-            return Err(Refusal::new(Code::LeafTooLarge, format!("a record of `{}` bytes is above {LEAF_BYTES_MAX}; put it into the body", leaf.len())));
+            return Err(Refusal::new(
+                Code::LeafTooLarge,
+                format!("a record of `{}` bytes is above {LEAF_BYTES_MAX}; put it into the body", leaf.len()),
+            ));
         }
         Ok(leaf)
     }

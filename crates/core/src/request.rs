@@ -109,9 +109,10 @@ pub fn apply(state: RequestState, input: RequestInput) -> Result<RequestState, R
 
         // A later attempt of the same operation redeems a token of its own.
         (S::Consumed, I::Redeem) => Ok(S::Consumed),
-        (S::Consumed | S::Denied, I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale) => {
-            Err(refuse(Code::RequestAlreadyDecided, "is decided already; read its outcome"))
-        }
+        (
+            S::Consumed | S::Denied,
+            I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale,
+        ) => Err(refuse(Code::RequestAlreadyDecided, "is decided already; read its outcome")),
         (S::Denied, I::Redeem) => Err(refuse(Code::RequestAlreadyDecided, "was denied; nothing runs")),
         (
             S::Expired,
@@ -121,9 +122,10 @@ pub fn apply(state: RequestState, input: RequestInput) -> Result<RequestState, R
             S::Withdrawn,
             I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale | I::Redeem,
         ) => Err(refuse(Code::RequestWithdrawn, "was withdrawn by its agent; nothing runs")),
-        (S::Stale, I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale | I::Redeem) => {
-            Err(refuse(Code::RequestStale, "is stale: what it was frozen on has changed; the agent must ask again"))
-        }
+        (
+            S::Stale,
+            I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale | I::Redeem,
+        ) => Err(refuse(Code::RequestStale, "is stale: what it was frozen on has changed; the agent must ask again")),
         (
             S::Revoked,
             I::Approve { .. } | I::Deny | I::Retract | I::Revoke | I::MoreTime | I::Withdraw | I::Expire | I::MakeStale | I::Redeem,

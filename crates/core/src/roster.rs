@@ -103,7 +103,13 @@ pub struct KeyHolder<'a> {
 
 impl Roster {
     /// The first version: one person, who is admin.
-    pub fn genesis(environment: Environment, log_key: PublicKey, token_key: PublicKey, recovery_key: Option<PublicKey>, first: &Admission) -> Result<Roster, Refusal> {
+    pub fn genesis(
+        environment: Environment,
+        log_key: PublicKey,
+        token_key: PublicKey,
+        recovery_key: Option<PublicKey>,
+        first: &Admission,
+    ) -> Result<Roster, Refusal> {
         let mut roster = Roster {
             gate: GateId::of(&log_key),
             environment,
@@ -115,7 +121,11 @@ impl Roster {
             persons: Vec::new(),
         };
         if !first.roles.iter().any(|role| role.as_str() == ADMIN) {
-            return Err(Refusal::new(Code::RosterChangeInvalid, "the first person is not `admin`; a roster without one could never change").at("/roles"));
+            return Err(Refusal::new(
+                Code::RosterChangeInvalid,
+                "the first person is not `admin`; a roster without one could never change",
+            )
+            .at("/roles"));
         }
         roster.admit(first)?;
         roster.version = 1;
@@ -189,7 +199,10 @@ impl Roster {
             return Err(Refusal::new(Code::KeyStopped, format!("the key `{key_sha256}` was stopped at {stopped_at}; enrol a new one")));
         }
         if holder.key.key_use != key_use {
-            return Err(Refusal::new(Code::KeyUseWrong, format!("the key `{key_sha256}` is a {} key; this needs the {key_use} key", holder.key.key_use)));
+            return Err(Refusal::new(
+                Code::KeyUseWrong,
+                format!("the key `{key_sha256}` is a {} key; this needs the {key_use} key", holder.key.key_use),
+            ));
         }
         Ok(holder)
     }
@@ -244,7 +257,9 @@ impl Roster {
         let log_key: PublicKey = fields.parsed("log_key")?;
         let gate: GateId = fields.parsed("gate")?;
         if gate != GateId::of(&log_key) {
-            return Err(Refusal::new(Code::GateWrong, "the gate's id is not the digest of its log key; ask for the right roster").at("/gate"));
+            return Err(
+                Refusal::new(Code::GateWrong, "the gate's id is not the digest of its log key; ask for the right roster").at("/gate")
+            );
         }
         let persons = fields.array("persons")?;
         let persons: Vec<Person> = persons
@@ -253,13 +268,16 @@ impl Roster {
             .map(|(index, person)| person_from_json(person).map_err(|refusal| refusal.under(&format!("/persons/{index}"))))
             .collect::<Result<_, _>>()?;
         if persons.len() > PERSONS_MAX || !persons.is_sorted_by(|one, next| one.person < next.person) {
-            return Err(Refusal::new(Code::FieldMalformed, "the persons are not distinct and in the order of their ids; sort them").at("/persons"));
+            return Err(
+                Refusal::new(Code::FieldMalformed, "the persons are not distinct and in the order of their ids; sort them").at("/persons")
+            );
         }
         Ok(Roster {
             gate,
             environment: fields.parsed("environment")?,
-            version: u32::try_from(fields.integer("version")?)
-                .map_err(|_| Refusal::new(Code::FieldMalformed, "the version is beyond 32 bits; ask for the right roster").at("/version"))?,
+            version: u32::try_from(fields.integer("version")?).map_err(|_| {
+                Refusal::new(Code::FieldMalformed, "the version is beyond 32 bits; ask for the right roster").at("/version")
+            })?,
             previous_sha256: fields.optional_parsed("previous_sha256")?,
             log_key,
             token_key: fields.parsed("token_key")?,
@@ -307,11 +325,13 @@ impl Admission {
             label: fields.string("label")?.to_owned(),
         };
         if fields.digest("previous_sha256")? != previous.digest()? {
-            return Err(Refusal::new(Code::RosterStale, "the change was made for another version of the roster; propose it again").at("/previous_sha256"));
+            return Err(Refusal::new(Code::RosterStale, "the change was made for another version of the roster; propose it again")
+                .at("/previous_sha256"));
         }
         let next = previous.with_admission(&admission)?;
         if fields.digest("next_sha256")? != next.digest()? {
-            return Err(Refusal::new(Code::RosterChangeInvalid, "the change does not lead to the roster it names; propose it again").at("/next_sha256"));
+            return Err(Refusal::new(Code::RosterChangeInvalid, "the change does not lead to the roster it names; propose it again")
+                .at("/next_sha256"));
         }
         Ok(next)
     }
@@ -325,7 +345,9 @@ fn readable(text: &str) -> Result<(), Refusal> {
     } else {
         Err(Refusal::new(
             Code::RosterChangeInvalid,
-            format!("a name or label is empty, padded, has control characters or more than {DISPLAY_NAME_CHARS_MAX} characters; shorten it"),
+            format!(
+                "a name or label is empty, padded, has control characters or more than {DISPLAY_NAME_CHARS_MAX} characters; shorten it"
+            ),
         ))
     }
 }
@@ -367,7 +389,12 @@ fn person_from_json(json: &Json) -> Result<Person, Refusal> {
     for (index, key) in fields.array("keys")?.iter().enumerate() {
         keys.push(key_from_json(key).map_err(|refusal| refusal.under(&format!("/keys/{index}")))?);
     }
-    Ok(Person { person: fields.parsed("person")?, name: fields.string("name")?.to_owned(), roles: roles_from_json(fields.array("roles")?)?, keys })
+    Ok(Person {
+        person: fields.parsed("person")?,
+        name: fields.string("name")?.to_owned(),
+        roles: roles_from_json(fields.array("roles")?)?,
+        keys,
+    })
 }
 
 fn key_from_json(json: &Json) -> Result<RosterKey, Refusal> {

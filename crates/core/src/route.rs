@@ -36,7 +36,9 @@ impl From<Refusal> for RouteRefusal {
 /// *Errors*: `tool_unknown`, `tool_not_listed`, the codes of a strict document under the label's limits, or the faults
 /// under the row's schema.
 pub fn route<'a>(table: &'a Table, agent: &Name, tool: &str, args: &[u8]) -> Result<Route<'a>, RouteRefusal> {
-    let unknown = || Refusal::new(Code::ToolUnknown, "the tool has no row in the effect table, so it does not run; ask its owner for a row").at("/tool");
+    let unknown = || {
+        Refusal::new(Code::ToolUnknown, "the tool has no row in the effect table, so it does not run; ask its owner for a row").at("/tool")
+    };
     let tool = Name::parse(tool).map_err(|_| unknown())?;
     let row = table.row(&tool).ok_or_else(unknown)?;
     let listed = table.agent(agent).is_some_and(|agent| agent.may_call(&tool));

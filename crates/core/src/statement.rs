@@ -194,8 +194,11 @@ pub fn same_gate(gate: &GateId, environment: Environment, roster: &Roster) -> Re
         return Err(Refusal::new(Code::GateWrong, format!("the statement is for `{gate}`; this is `{}`", roster.gate)).at("/gate"));
     }
     if environment != roster.environment {
-        return Err(Refusal::new(Code::EnvironmentWrong, format!("the statement is for `{environment}`; this gate is `{}`", roster.environment))
-            .at("/environment"));
+        return Err(Refusal::new(
+            Code::EnvironmentWrong,
+            format!("the statement is for `{environment}`; this gate is `{}`", roster.environment),
+        )
+        .at("/environment"));
     }
     Ok(())
 }

@@ -87,7 +87,14 @@ pub fn mint(claims: &TokenClaims, key: &SecretKey) -> Result<String, Refusal> {
 ///
 /// *Errors*: `token_malformed`, `signature_invalid` (other arguments or another audience included), `tool_wrong`,
 /// `token_expired`.
-pub fn verify(token: &str, key: &PublicKey, audience: &str, tool: &Name, args_sha256: &Digest, now: Timestamp) -> Result<VerifiedToken, Refusal> {
+pub fn verify(
+    token: &str,
+    key: &PublicKey,
+    audience: &str,
+    tool: &Name,
+    args_sha256: &Digest,
+    now: Timestamp,
+) -> Result<VerifiedToken, Refusal> {
     let verified = paseto::verify(token, key, &implicit_assertion(audience, args_sha256))?;
     let footer = parse_canonical(verified.footer(), &Limits::STATEMENT)?;
     if Fields::exactly(&footer, &["kid"])?.digest("kid")? != key.digest() {
@@ -117,7 +124,9 @@ pub fn verify(token: &str, key: &PublicKey, audience: &str, tool: &Name, args_sh
         return Err(Refusal::new(Code::ToolWrong, "the token is for another tool; nothing runs").at("/tool"));
     }
     if now >= claims.expires_at {
-        return Err(Refusal::new(Code::TokenExpired, format!("the token expired at {}; a new one must be minted", claims.expires_at)).at("/exp"));
+        return Err(
+            Refusal::new(Code::TokenExpired, format!("the token expired at {}; a new one must be minted", claims.expires_at)).at("/exp")
+        );
     }
     Ok(VerifiedToken(claims))
 }
@@ -127,6 +136,9 @@ fn well_formed(claims: &TokenClaims) -> Result<(), Refusal> {
     if lives && claims.attempt > 0 && !claims.decisions.is_empty() {
         Ok(())
     } else {
-        Err(Refusal::new(Code::TokenMalformed, format!("a token lives up to {TOKEN_TTL_S_MAX} s, for attempt 1 or later, on one decision or more")))
+        Err(Refusal::new(
+            Code::TokenMalformed,
+            format!("a token lives up to {TOKEN_TTL_S_MAX} s, for attempt 1 or later, on one decision or more"),
+        ))
     }
 }

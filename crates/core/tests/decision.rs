@@ -279,7 +279,8 @@ fn sign_as(world: &mut World, seed: u8) {
 
 #[test]
 fn nobody_in_the_requesters_chain_decides() {
-    let chains: [(&str, fn(&mut Draft)); 4] = [
+    type Chain = fn(&mut Draft);
+    let chains: [(&str, Chain); 4] = [
         ("owner of the agent", |d| d.agents[0].owner = Some(person(2))),
         ("owner of the agent that sent it", |d| d.agents.push(ChainLink { agent: name("boss"), owner: Some(person(2)) })),
         ("the person it is for", |d| d.on_behalf_of = Some(person(2).to_string())),
@@ -322,7 +323,10 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
 #[test]
 fn a_quorum_counts_persons_each_for_one_need() {
     let mut draft = draft(&roster());
-    draft.needs = vec![Need { role: name("billing-approver"), quorum: 2, escalate_to: None }, Need { role: name("treasury"), quorum: 1, escalate_to: None }];
+    draft.needs = vec![
+        Need { role: name("billing-approver"), quorum: 2, escalate_to: None },
+        Need { role: name("treasury"), quorum: 1, escalate_to: None },
+    ];
     let frozen = FrozenRequest::freeze(draft).expect("frozen");
     let cases: &[(&[Approval], u32, bool)] = &[
         (&[], 0, false),

@@ -66,7 +66,10 @@ fn execution_token() {
             None => {
                 let found = found.expect(name);
                 assert_eq!(found.claims().operation.to_string(), text(&vector, "operation"));
-                assert_eq!(vector.member("attempt").and_then(Json::as_number).and_then(|n| n.as_u64()), Some(u64::from(found.claims().attempt)));
+                assert_eq!(
+                    vector.member("attempt").and_then(Json::as_number).and_then(|n| n.as_u64()),
+                    Some(u64::from(found.claims().attempt))
+                );
             }
             Some(code) => assert_eq!(found.expect_err(name).code.as_str(), code, "{name}"),
         }
@@ -83,7 +86,9 @@ fn operation() {
                 let request: RequestId = request.parse().expect("a request");
                 OperationKey::money(&name(tool), &request, &args.parse().expect("a digest"))
             }
-            ["write", agent, tool, call_key] => OperationKey::write(&name(agent), &name(tool), &WriteCaller::CallKey((*call_key).to_owned())),
+            ["write", agent, tool, call_key] => {
+                OperationKey::write(&name(agent), &name(tool), &WriteCaller::CallKey((*call_key).to_owned()))
+            }
             ["write", agent, tool, run, call] => {
                 let (run, call): (RunId, CallId) = (run.parse().expect("a run"), call.parse().expect("a call"));
                 OperationKey::write(&name(agent), &name(tool), &WriteCaller::Call(run, call))
