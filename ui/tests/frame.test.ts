@@ -108,7 +108,7 @@ describe("navigation", () => {
     await press("g");
     await press("s");
     expect(text("h1")).toBe("Settings");
-    expect(document.activeElement).toBe(one("main"));
+    expect(document.activeElement).toBe(one("h1"));
     await press("Escape");
     expect(text("h1")).toBe("Requests");
   });

@@ -38,7 +38,12 @@ describe("settings", () => {
 
   it("shows what the core holds when a change was not taken", async () => {
     const backend = await drawn();
-    backend.saveSettings = () => Promise.reject({ id: "E-UI-2", text: "The settings file cannot be written." });
+    backend.saveSettings = () => {
+      backend.failing = { id: "E-UI-2", text: "The settings file cannot be written." };
+      const refused = backend.openKeys();
+      backend.failing = null;
+      return refused;
+    };
     await choose("light");
     expect(choice("system").checked).toBe(true);
     expect(choice("light").checked).toBe(false);
