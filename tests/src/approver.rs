@@ -222,7 +222,13 @@ impl Approver {
 ///
 /// # Errors
 /// When the offer does not make a roster.
-pub fn enrolment(invite: &Invite, offer: &Offer, label: &str, approval: &SecretKey, device: &SecretKey) -> Result<EnrolmentRequest, ApproverError> {
+pub fn enrolment(
+    invite: &Invite,
+    offer: &Offer,
+    label: &str,
+    approval: &SecretKey,
+    device: &SecretKey,
+) -> Result<EnrolmentRequest, ApproverError> {
     let invite_sha256 = code_sha256(&invite.code);
     let proof = |key_use: KeyUse, key: &SecretKey| {
         let statement = Enrolment {

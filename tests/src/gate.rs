@@ -48,7 +48,14 @@ impl GateHome {
     /// Makes a gate in `folder` for this effect table. Gives the home and the first admin's invitation.
     ///
     /// The port is chosen here, since it stands in invitations; the first admin holds `roles` beside `admin`.
-    pub fn init(program: &Path, folder: &Path, table: &str, environment: &str, name: &str, roles: &[&str]) -> Result<(GateHome, String), GateError> {
+    pub fn init(
+        program: &Path,
+        folder: &Path,
+        table: &str,
+        environment: &str,
+        name: &str,
+        roles: &[&str],
+    ) -> Result<(GateHome, String), GateError> {
         let file = |path: &Path, source| GateError::File { path: path.to_owned(), source };
         std::fs::create_dir_all(folder).map_err(|source| file(folder, source))?;
         let table_path = folder.join("effects.toml");
@@ -58,7 +65,7 @@ impl GateHome {
         let mut command = home.command("init");
         command.arg("--data").arg(home.data()).arg("--table").arg(&table_path);
         command.args(["--environment", environment, "--url", &home.url(), "--admin-name", name]);
-        command.args(roles.iter().flat_map(|role| ["--role", role]));
+        command.args(roles.iter().flat_map(|role| ["--admin-role", role]));
         let invite = home.word_of("init", command, "vidimus-invite-")?;
         Ok((home, invite))
     }

@@ -12,7 +12,7 @@ use crate::setup::{self, Purpose};
 use crate::{EXIT_UNMET, Stop, command, runner, sources};
 
 /// One choice of features for all builds, so that nothing is built twice.
-pub const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-gate/seams";
+pub const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-gate/demo";
 
 /// Where a test that cannot run without third-party files appends a line that says so.
 const NOT_RUN: &str = "VIDIMUS_NOT_RUN";

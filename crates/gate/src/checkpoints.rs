@@ -36,7 +36,9 @@ pub enum HeadError {
     #[error("the head beside the keys is not one of this gate; restore the keys' folder as a whole")]
     Foreign(#[source] Refusal),
     /// The database is older than the head.
-    #[error("log_behind_head: the database holds {found} records, the head beside the keys has {signed}; it is an older copy, restore the newest one")]
+    #[error(
+        "log_behind_head: the database holds {found} records, the head beside the keys has {signed}; it is an older copy, restore the newest one"
+    )]
     Behind {
         /// What the database holds.
         found: u64,

@@ -34,6 +34,9 @@ pub enum Command {
         #[command(subcommand)]
         command: ApproverCommand,
     },
+    /// The main job, end to end: a fixture company, a gate, an agent, the console
+    #[cfg(feature = "demo")]
+    Demo(crate::demo::Demo),
     /// The effect table
     Table {
         /// What to do.

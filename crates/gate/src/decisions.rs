@@ -1,7 +1,9 @@
 //! What people do with a request: see it, ask for a challenge, hand in a signed decision.
 
-use vidimus_api::request::{Challenge, DecisionOnRecord, DecisionRequest, OperationView, Quorum, Receipt, RequestDetail, RequestList, RequestSummary};
 use vidimus_api::problem::{FaceCode, Problem};
+use vidimus_api::request::{
+    Challenge, DecisionOnRecord, DecisionRequest, OperationView, Quorum, Receipt, RequestDetail, RequestList, RequestSummary,
+};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
 use vidimus_core::dsse::Envelope;
@@ -96,13 +98,7 @@ impl Gate {
             Some(denial) => Some(denial.reason()?),
             None => decision.reason,
         };
-        let record = RecordDecision {
-            request,
-            envelope,
-            reason,
-            reason_salt: decision.reason_salt,
-            context: decision.context,
-        };
+        let record = RecordDecision { request, envelope, reason, reason_salt: decision.reason_salt, context: decision.context };
         let receipt = match self.store.record_decision(self.moment()?, record).await? {
             DecisionOutcome::Recorded(receipt) => {
                 self.nudge.notify_one();
@@ -152,4 +148,3 @@ impl Gate {
 fn late() -> Rejection {
     Rejection::of_face(FaceCode::CheckpointLate, "the record stands, but its checkpoint is not signed yet; send the same again")
 }
-

@@ -11,6 +11,8 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod decisions;
+#[cfg(feature = "demo")]
+pub mod demo;
 pub mod entropy;
 pub mod executor;
 pub mod failures;

@@ -47,3 +47,19 @@ pub fn pass(seam: Seam) {
 /// Nothing, in a build without the feature.
 #[cfg(not(feature = "seams"))]
 pub fn pass(_seam: Seam) {}
+
+/// Keeps a minted token in the file that `VIDIMUS_SEAM_TOKENS` names, so that it can be presented again.
+#[cfg(feature = "seams")]
+pub fn keep_token(token: &str) {
+    use std::io::Write as _;
+    if let Some(path) = std::env::var_os("VIDIMUS_SEAM_TOKENS") {
+        let kept = std::fs::OpenOptions::new().create(true).append(true).open(path).and_then(|mut file| writeln!(file, "{token}"));
+        if let Err(error) = kept {
+            tracing::error!(%error, "a token could not be kept for the test");
+        }
+    }
+}
+
+/// Nothing, in a build without the feature.
+#[cfg(not(feature = "seams"))]
+pub fn keep_token(_token: &str) {}

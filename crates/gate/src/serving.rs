@@ -31,7 +31,9 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Plain HTTP beyond this machine.
-    #[error("plain HTTP is served on loopback only, `{0}` is not; give `--tls-cert` and `--tls-key`, or `--trusted-proxy` when a proxy speaks TLS")]
+    #[error(
+        "plain HTTP is served on loopback only, `{0}` is not; give `--tls-cert` and `--tls-key`, or `--trusted-proxy` when a proxy speaks TLS"
+    )]
     PlainBeyondLoopback(SocketAddr),
     /// The certificate cannot be used.
     #[error(transparent)]

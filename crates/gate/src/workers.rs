@@ -13,7 +13,8 @@ use vidimus_core::operation::{Answer, OperationKey};
 use vidimus_core::table::{Executor, HttpExecutor, Idempotency, Method, Row};
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::{
-    LeaseOutcome, Mint, MintOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, RosterChangeOutcome, StatusAnswer, TokenRefused,
+    LeaseOutcome, Mint, MintOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, RosterChangeOutcome, StatusAnswer,
+    TokenRefused,
 };
 
 use crate::entropy;
@@ -22,7 +23,7 @@ use crate::executor::{Outgoing, Reply, credential, http::parse_result};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};
-use crate::seams::{Seam, pass};
+use crate::seams::{Seam, keep_token, pass};
 
 /// Runs until the gate ends; executions that have begun are finished by whoever waits for `in_flight`.
 pub async fn run(gate: Arc<Gate>) {
@@ -198,7 +199,9 @@ async fn mint(gate: &Gate, operation: OperationKey) -> Result<Option<String>, Re
         attempt: minted.attempt,
         decisions: minted.decisions,
     };
-    Ok(Some(token::mint(&claims, &gate.keys.token)?))
+    let token = token::mint(&claims, &gate.keys.token)?;
+    keep_token(&token);
+    Ok(Some(token))
 }
 
 /// Redeems in the store, finds the credential, and keeps the lease while the attempt runs.

@@ -45,16 +45,18 @@ impl Gate {
     }
 
     /// Money: freezes the call and waits for people.
-    async fn pause(&self, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest, wait: Duration) -> Result<CallAnswer, CallFault> {
+    async fn pause(
+        &self,
+        agent: &AgentIdentity,
+        row: &Row,
+        args: &Json,
+        call: &CallRequest,
+        wait: Duration,
+    ) -> Result<CallAnswer, CallFault> {
         let received = received(agent, row, call)?;
         let mut answered = received.call;
-        let freeze = FreezeCall {
-            request: entropy::request_id()?,
-            salt: entropy::salt()?,
-            row_sha256: row.digest(),
-            args: args.clone(),
-            received,
-        };
+        let freeze =
+            FreezeCall { request: entropy::request_id()?, salt: entropy::salt()?, row_sha256: row.digest(), args: args.clone(), received };
         let stored = match self.store.freeze_call(self.moment()?, freeze).await? {
             FreezeOutcome::Created { .. } => false,
             FreezeOutcome::Joined(joined) => {
@@ -128,13 +130,16 @@ fn arguments_invalid(faults: Vec<SchemaFault>) -> (Refusal, Problem) {
     let errors: Vec<Fault> =
         faults.into_iter().map(|fault| Fault { path: format!("/args{}", fault.path), message: fault.message }).collect();
     let path = errors.first().map_or_else(|| "/args".to_owned(), |fault| fault.path.clone());
-    let refusal = Refusal::new(Code::ArgumentsInvalid, "the arguments are not valid under the tool's schema; correct what `errors` names").at(path);
+    let refusal =
+        Refusal::new(Code::ArgumentsInvalid, "the arguments are not valid under the tool's schema; correct what `errors` names").at(path);
     let problem = Problem { errors, ..Problem::of(&refusal) };
     (refusal, problem)
 }
 
 fn no_table() -> CallFault {
-    Refusal::new(Code::ToolUnknown, "no effect table is in force, so no tool runs; the first admin has to enrol and sign it").at("/tool").into()
+    Refusal::new(Code::ToolUnknown, "no effect table is in force, so no tool runs; the first admin has to enrol and sign it")
+        .at("/tool")
+        .into()
 }
 
 fn vanished() -> CallFault {

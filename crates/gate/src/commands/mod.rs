@@ -31,6 +31,8 @@ async fn carry_out(command: Command) -> Outcome {
     match command {
         Command::Init(init) => init::run(init).await,
         Command::Serve(serve) => serve::run(serve).await,
+        #[cfg(feature = "demo")]
+        Command::Demo(demo) => Ok(crate::demo::run(demo).await?),
         Command::Agent { command: AgentCommand::Add(add) } => {
             let command = AdminCommand::AddAgent { agent: add.name, owner: add.owner, parent: add.parent };
             administer(&add.data, command).await

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use vidimus_core::ids::RequestId;
+use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::roster::AUDITOR;
 use vidimus_tests::company::{InspectionError, Tool, agent};
 use vidimus_tests::desktop::DesktopError;
 use vidimus_tests::gate::GateError;
@@ -151,12 +152,18 @@ async fn play(stage: &mut Stage, desk: &Desk, transcript: &Arc<Transcript>) -> R
     outcome::judge(stage, transcript, &told).await
 }
 
+/// The roles of a reader who may read every body.
+fn everything() -> Result<Vec<Name>, DemoError> {
+    Ok(vec![Name::parse(AUDITOR).map_err(DemoError::Refused)?])
+}
+
 /// Starts the agent. Its proposals come through the channel as they are made, its end through the task.
 fn work_through_queue(
     stage: &Stage,
     transcript: &Arc<Transcript>,
 ) -> (mpsc::UnboundedReceiver<Proposed>, tokio::task::JoinHandle<Result<Vec<agent::Told>, agent::AgentError>>) {
-    let options = agent::Options { gate: stage.home.url(), support: stage.support.clone(), billing: stage.billing.clone(), patience: PATIENCE };
+    let options =
+        agent::Options { gate: stage.home.url(), support: stage.support.clone(), billing: stage.billing.clone(), patience: PATIENCE };
     let (sender, receiver) = mpsc::unbounded_channel();
     let transcript = transcript.clone();
     let queue = tokio::spawn(async move {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_tests::company::{Tool, agent::Told};
 
-use super::DemoError;
 use super::stage::Stage;
 use super::transcript::Transcript;
+use super::{DemoError, everything};
 use crate::gate::Gate;
 
 /// Records that are read at once.
@@ -27,7 +27,7 @@ pub async fn judge(stage: &Stage, transcript: &Transcript, told: &[Told]) -> Res
     let mut approvals: BTreeMap<String, usize> = BTreeMap::new();
     let mut from = 0;
     loop {
-        let records = gate.store.records(from, PAGE).await?;
+        let records = gate.store.records(from, PAGE, everything()?).await?;
         let Some(last) = records.last() else { break };
         from = last.position + 1;
         for record in &records {
@@ -35,7 +35,9 @@ pub async fn judge(stage: &Stage, transcript: &Transcript, told: &[Told]) -> Res
             write(transcript, record.position, &record.leaf, &found)?;
             if found.record_type == RecordType::DecisionRecorded && found.claim("state") == Some("approved") {
                 let tool = match found.request {
-                    Some(request) => gate.store.request(request).await?.map(|view| view.tool.to_string()).unwrap_or_default(),
+                    Some(request) => {
+                        gate.store.request(request, everything()?).await?.map(|view| view.tool.to_string()).unwrap_or_default()
+                    }
                     None => String::new(),
                 };
                 *approvals.entry(tool).or_default() += 1;

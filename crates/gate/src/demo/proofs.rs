@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, RequestId};
@@ -30,16 +29,13 @@ pub struct Refused {
 struct StoreRedeem<'a>(&'a Gate);
 
 impl Redeem for StoreRedeem<'_> {
-    async fn redeem(&self, token: VerifiedToken, args_sha256: Digest) -> Result<Permit, Refusal> {
+    async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
         let failed = || Refusal::new(Code::TokenUnknown, "the store failed");
-        let redeem = RedeemToken { token, args_sha256, lease_s: LEASE_S };
+        let redeem = RedeemToken { token, lease_s: LEASE_S };
         match self.0.store.redeem(self.0.moment().map_err(|_| failed())?, redeem).await {
-            Ok(RedeemOutcome::Redeemed(redeemed)) => Ok(Permit {
-                operation: redeemed.operation,
-                attempt: redeemed.attempt,
-                lease_until: redeemed.lease_until,
-                credential: None,
-            }),
+            Ok(RedeemOutcome::Redeemed(redeemed)) => {
+                Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential: None })
+            }
             Ok(RedeemOutcome::Refused(refusal)) => Err(refusal),
             Err(_) => Err(failed()),
         }
@@ -51,7 +47,11 @@ impl Redeem for StoreRedeem<'_> {
 /// *Errors*: the folder cannot be opened, the token is not there, or something was not refused.
 pub async fn present(data: &Path, tokens: &Path, request: RequestId) -> Result<[Refused; 2], DemoError> {
     let gate = Gate::open(data).await?;
-    let view = gate.store.request(request).await?.ok_or(DemoError::Unexpected("the approved request is not in the ledger"))?;
+    let view = gate
+        .store
+        .request(request, super::everything()?)
+        .await?
+        .ok_or(DemoError::Unexpected("the approved request is not in the ledger"))?;
     let token = token_of(&gate, tokens, view.frozen.as_bytes())?;
     let table = gate.table().await?.ok_or(DemoError::Unexpected("the gate has no table"))?;
     let row = table.row(&view.tool).ok_or(DemoError::Unexpected("the tool has no row"))?;

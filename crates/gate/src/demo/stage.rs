@@ -1,7 +1,5 @@
 //! Where the demo plays: the fixture company, a gate of its own, the agents' credentials.
 
-use std::path::Path;
-
 use serde_json::Value;
 use tempfile::TempDir;
 use vidimus_tests::company::{Company, Inspector, Options, Tool, effect_table};
@@ -50,7 +48,8 @@ impl Stage {
         let support = home.add_agent("support", None)?;
         let billing = home.add_agent("billing", None)?;
         let tokens = folder.path().join("tokens");
-        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).build()?;
+        let http =
+            reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).build()?;
         let mut stage = Stage { inspector, home, gate: None, invite, support, billing, tokens, http, _company: company, folder };
         stage.serve(None)?;
         Ok(stage)
@@ -102,11 +101,6 @@ impl Stage {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(&path)?;
         Ok(path)
-    }
-
-    /// Where the stage lies.
-    pub fn path(&self) -> &Path {
-        self.folder.path()
     }
 
     /// How many effects of this tool the provider has counted.

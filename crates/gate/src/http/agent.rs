@@ -64,7 +64,10 @@ pub async fn withdraw(
 }
 
 /// `GET /v1/tools`.
-pub async fn tools(State(gate): State<Arc<Gate>>, Extension(agent): Extension<AgentIdentity>) -> Result<Json<Vec<ToolDescription>>, Rejection> {
+pub async fn tools(
+    State(gate): State<Arc<Gate>>,
+    Extension(agent): Extension<AgentIdentity>,
+) -> Result<Json<Vec<ToolDescription>>, Rejection> {
     Ok(Json(gate.tools(&agent).await?))
 }
 

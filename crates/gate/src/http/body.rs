@@ -62,7 +62,8 @@ impl Query {
         let Some((_, value)) = self.pairs.iter().find(|(known, _)| known == name) else {
             return Ok(None);
         };
-        let malformed = || Refusal::new(Code::FieldMalformed, format!("the query parameter `{name}` has another form; see `docs/protocol.md`"));
+        let malformed =
+            || Refusal::new(Code::FieldMalformed, format!("the query parameter `{name}` has another form; see `docs/protocol.md`"));
         value.parse().map(Some).map_err(|_| malformed().into())
     }
 

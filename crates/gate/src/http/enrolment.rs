@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Json};
 use axum::body::Body;
 use axum::extract::State;
+use axum::{Extension, Json};
 use vidimus_api::RawJson;
 use vidimus_api::enrolment::{EnrolmentAnswer, EnrolmentRequest, EnrolmentState, Offer, OfferRequest};
 use vidimus_api::invite::{InviteKind, code_sha256};

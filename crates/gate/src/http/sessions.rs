@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Json};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use vidimus_api::limits::BODY_BYTES_MAX;
 use vidimus_api::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
 use vidimus_core::code::Refusal;

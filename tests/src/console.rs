@@ -1,0 +1,207 @@
+//! The console as a person uses it: its real windows, through WebDriver. Knows what a window says, nothing of how.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::desktop::{Desktop, DesktopError, WebDriver};
+
+/// Where the main window lives.
+const MAIN: &str = "tauri://";
+/// Where review windows live.
+const REVIEW: &str = "vidimus-review://";
+/// Where the enrolment window lives.
+const ENROLMENT: &str = "vidimus-enrolment://";
+
+/// How long a step of the console may take.
+const STEP_WITHIN: Duration = Duration::from_secs(30);
+/// The pause between two looks.
+const POLL: Duration = Duration::from_millis(60);
+
+/// A panel of the review window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Panel {
+    /// The one that approves.
+    Approve,
+    /// The one that denies.
+    Deny,
+}
+
+/// A console under WebDriver.
+#[derive(Debug)]
+pub struct Console {
+    /// The session, for what has no method here.
+    pub driver: WebDriver,
+}
+
+impl Console {
+    /// Starts the console under a profile.
+    pub async fn start(desktop: &Desktop, program: &Path, profile: &Path, theme: &str) -> Result<Console, DesktopError> {
+        let profile = profile.to_string_lossy();
+        let driver = WebDriver::start(desktop, program, &["--profile", &profile, "--theme", theme], &[]).await?;
+        let console = Console { driver };
+        console.main().await?;
+        Ok(console)
+    }
+
+    /// Turns to the main window.
+    pub async fn main(&self) -> Result<(), DesktopError> {
+        self.driver.window_with_url(MAIN).await?;
+        Ok(())
+    }
+
+    /// Enrols with an invitation and a PIN, step by step, as far as this desktop can go.
+    pub async fn enrol(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
+        self.main().await?;
+        self.driver.click("[data-part=open-enrolment]").await?;
+        self.driver.window_with_url(ENROLMENT).await?;
+        self.driver.type_text("#invite", invite).await?;
+        self.driver.click("#continue").await?;
+        self.driver.type_text("#pin", pin).await?;
+        self.driver.type_text("#pin-again", pin).await?;
+        self.driver.click("#continue").await?;
+        self.driver.click("#confirm").await?;
+        self.driver.wait_for("[data-part=enrolled]").await?;
+        self.driver.click("#close").await?;
+        self.main().await
+    }
+
+    /// Waits until the inbox lists so many requests, asking for the new ones as they come.
+    pub async fn show_rows(&self, rows: usize) -> Result<(), DesktopError> {
+        self.main().await?;
+        let deadline = Instant::now() + STEP_WITHIN;
+        loop {
+            let shown = self.driver.execute("return document.querySelectorAll('[data-request]').length", vec![]).await?;
+            if shown.as_u64() == Some(rows as u64) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(late(&format!("the inbox shows {shown} requests, not {rows}")));
+            }
+            self.driver.keys("n").await?;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Opens a request from the inbox and turns to its window.
+    pub async fn review(&self, request: &str) -> Result<(), DesktopError> {
+        self.main().await?;
+        let row = format!("[data-request='{request}']");
+        let deadline = Instant::now() + STEP_WITHIN;
+        while !self.driver.exists(&row).await? {
+            if Instant::now() >= deadline {
+                return Err(late(&format!("the inbox never showed `{request}`")));
+            }
+            self.driver.keys("n").await?;
+            tokio::time::sleep(POLL).await;
+        }
+        // The row is the button itself, or holds it.
+        let clicked = "const row = document.querySelector(arguments[0]); return row.matches('button') ? '' : ' button';";
+        let inner = self.driver.execute(clicked, vec![row.clone().into()]).await?;
+        self.driver.click(&format!("{row}{}", inner.as_str().unwrap_or_default())).await?;
+        self.driver.window_with_url(REVIEW).await?;
+        self.driver.wait_for("#start-approving").await?;
+        Ok(())
+    }
+
+    /// Reads every part of the open request, as far as they have to be on screen.
+    pub async fn read_all(&self) -> Result<(), DesktopError> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        while self.driver.exists("[data-part-number]:not(.seen)").await? {
+            if Instant::now() >= deadline {
+                return Err(late("a part of the request never counted as seen"));
+            }
+            self.driver.keys(" ").await?;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        Ok(())
+    }
+
+    /// Opens a panel of the review window.
+    pub async fn open_panel(&self, panel: Panel) -> Result<(), DesktopError> {
+        let (control, heading) = match panel {
+            Panel::Approve => ("#start-approving", "#approve h2"),
+            Panel::Deny => ("#start-denying", "#deny h2"),
+        };
+        self.driver.click(control).await?;
+        self.driver.wait_for(heading).await?;
+        Ok(())
+    }
+
+    /// Gives a reason and, where it is asked, the PIN, waits until approving unlocks, and approves.
+    pub async fn approve_with_reason(&self, reason: &str, pin: &str) -> Result<(), DesktopError> {
+        self.driver.click("#reason-kind-other").await?;
+        self.driver.type_text("#reason-other", reason).await?;
+        self.type_pin("#pin", pin).await?;
+        self.unlocked("#approve-commit").await?;
+        self.driver.click("#approve-commit").await
+    }
+
+    /// Denies for a reason, with a note to the agent's owner.
+    pub async fn deny(&self, kind: &str, note: &str, pin: &str) -> Result<(), DesktopError> {
+        self.driver.click(&format!("input[name=denial][value={kind}]")).await?;
+        self.driver.type_text("#note", note).await?;
+        self.type_pin("#deny-pin", pin).await?;
+        self.unlocked("#deny-commit").await?;
+        self.driver.click("#deny-commit").await
+    }
+
+    /// Types the PIN where the window asks for it.
+    async fn type_pin(&self, field: &str, pin: &str) -> Result<(), DesktopError> {
+        let asked = "const field = document.querySelector(arguments[0]); return field !== null && field.checkVisibility();";
+        if self.driver.execute(asked, vec![field.into()]).await?.as_bool() == Some(true) {
+            self.driver.type_text(field, pin).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a control may be pressed.
+    pub async fn unlocked(&self, control: &str) -> Result<(), DesktopError> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        while self.driver.attribute(control, "aria-disabled").await?.as_deref() == Some("true") {
+            if Instant::now() >= deadline {
+                let locks = self.driver.text("#locks").await.unwrap_or_default();
+                return Err(late(&format!("`{control}` stays locked: {locks}")));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Waits for the receipt and gives its text.
+    pub async fn receipt(&self) -> Result<String, DesktopError> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        loop {
+            let text = self.driver.text("#receipt").await?;
+            if !text.trim().is_empty() {
+                return Ok(text);
+            }
+            if Instant::now() >= deadline {
+                let message = self.driver.text("body").await.unwrap_or_default();
+                return Err(late(&format!("no receipt came; the window says: {message}")));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Closes the review window and turns to the main one.
+    pub async fn close_review(&self) -> Result<(), DesktopError> {
+        self.driver.click("#close").await?;
+        self.main().await
+    }
+
+    /// A picture of the current window, once it stands still.
+    pub async fn picture(&self, path: &Path) -> Result<(), DesktopError> {
+        // A picture right after a change can show the frame before it.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        self.driver.screenshot_png(path).await
+    }
+
+    /// Ends the console.
+    pub async fn close(self) -> Result<(), DesktopError> {
+        self.driver.close().await
+    }
+}
+
+fn late(what: &str) -> DesktopError {
+    DesktopError::Deadline { what: what.to_owned(), seconds: STEP_WITHIN.as_secs() }
+}
