@@ -87,7 +87,7 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
         return refuse(Code::FieldMalformed, format!("the agent `{}` has a credential already; choose another name", agent.agent));
     }
     if let Some(owner) = agent.owner
-        && !gate.roster.as_ref().is_some_and(|roster| roster.roster.person(&owner).is_some())
+        && gate.roster.as_ref().is_none_or(|roster| roster.roster.person(&owner).is_none())
     {
         return refuse(Code::NotFound, format!("the owner `{owner}` is not in the roster; enrol the person first"));
     }

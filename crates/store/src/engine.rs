@@ -203,7 +203,7 @@ impl Writer {
             }
         }
         // A batch that changed nothing costs no write to the disk, so it records no time either.
-        if now > recorded && self.db.total_changes() > changes {
+        if now > recorded && (staging.mark() > 0 || self.db.total_changes() > changes) {
             self.db.prepare_cached("UPDATE clock SET now_ms = ?1")?.execute([now.as_ms()])?;
         }
         let head = log::sequence(&self.db, staging)?;
@@ -252,4 +252,124 @@ fn in_snapshot<T>(db: &Connection, reading: impl FnOnce(&Connection) -> Result<T
     let outcome = catch_unwind(AssertUnwindSafe(|| reading(db))).unwrap_or(Err(StoreError::Closed));
     db.execute_batch("ROLLBACK")?;
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use tempfile::TempDir;
+    use vidimus_core::bytes::Nonce;
+
+    use super::*;
+
+    fn engine() -> (Arc<Engine>, TempDir) {
+        let dir = TempDir::new().expect("a folder");
+        (Arc::new(Engine::open(&dir.path().join("gate.db")).expect("the database opens")), dir)
+    }
+
+    fn moment() -> Moment {
+        Moment { now: Timestamp::MIN.plus_s(1), entropy: Nonce::from_bytes([1; 32]) }
+    }
+
+    /// Holds the writer inside a batch until the returned sender is used, so that what is queued then is one batch.
+    async fn hold(engine: &Arc<Engine>) -> std::sync::mpsc::Sender<()> {
+        let (begun, begins) = oneshot::channel();
+        let (release, released) = channel();
+        let held = Arc::clone(engine);
+        tokio::spawn(async move {
+            let wait = move |_: &mut Tx<'_>| {
+                begun.send(()).expect("the test waits");
+                released.recv().expect("the test releases");
+                Ok(())
+            };
+            held.write(moment(), Rank::Plain, wait).await
+        });
+        begins.await.expect("the writer is held");
+        release
+    }
+
+    /// Queues a use case without waiting for its outcome.
+    async fn queue<F>(engine: &Arc<Engine>, rank: Rank, use_case: F) -> tokio::task::JoinHandle<Result<(), StoreError>>
+    where
+        F: FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+    {
+        let queued = engine.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("an open engine");
+        let before = queued.capacity();
+        let engine = Arc::clone(engine);
+        let task = tokio::spawn(async move { engine.write(moment(), rank, use_case).await });
+        while queued.capacity() == before {
+            tokio::task::yield_now().await;
+        }
+        task
+    }
+
+    #[tokio::test]
+    async fn in_one_batch_whoever_stops_goes_first() {
+        let (engine, _dir) = engine();
+        let release = hold(&engine).await;
+        let (order, ordered) = channel();
+        let mut tasks = Vec::new();
+        for (rank, word) in [(Rank::Plain, "approve"), (Rank::Plain, "freeze"), (Rank::Stop, "deny"), (Rank::Stop, "revoke")] {
+            let order = order.clone();
+            let say = move |_: &mut Tx<'_>| {
+                order.send(word).expect("the test listens");
+                Ok(())
+            };
+            tasks.push(queue(&engine, rank, say).await);
+        }
+        release.send(()).expect("the writer waits");
+        for task in tasks {
+            task.await.expect("a task").expect("an outcome");
+        }
+        drop(order);
+        assert_eq!(ordered.into_iter().collect::<Vec<_>>(), ["deny", "revoke", "approve", "freeze"]);
+    }
+
+    #[tokio::test]
+    async fn a_use_case_that_panics_or_fails_takes_back_only_itself() {
+        let (engine, _dir) = engine();
+        let insert = |tx: &mut Tx<'_>, table: &str| tx.execute_one("INSERT INTO effect_tables (table_sha256, toml) VALUES (?1, '')", [table]);
+        let release = hold(&engine).await;
+        let first = queue(&engine, Rank::Plain, move |tx| insert(tx, "first")).await;
+        let panics = queue(&engine, Rank::Plain, move |tx| {
+            insert(tx, "panics")?;
+            panic!("a defect of one use case");
+        })
+        .await;
+        let fails = queue(&engine, Rank::Plain, move |tx| {
+            insert(tx, "fails")?;
+            Err(StoreError::corrupt("a failure of one use case"))
+        })
+        .await;
+        let last = queue(&engine, Rank::Plain, move |tx| insert(tx, "last")).await;
+        release.send(()).expect("the writer waits");
+        first.await.expect("a task").expect("kept");
+        assert!(matches!(panics.await.expect("a task"), Err(StoreError::Closed)));
+        assert!(matches!(fails.await.expect("a task"), Err(StoreError::Corrupt(_))));
+        last.await.expect("a task").expect("kept");
+        let kept = engine.read(|db| crate::tx::list(db, "SELECT table_sha256 FROM effect_tables ORDER BY rowid", [], |row| row.get::<_, String>(0)));
+        assert_eq!(kept.await.expect("a reading"), ["first", "last"]);
+    }
+
+    #[tokio::test]
+    async fn after_a_failed_commit_nothing_more_is_taken_and_nothing_of_it_is_kept() {
+        let (engine, dir) = engine();
+        // A foreign key that is broken at the commit: the batch as a whole cannot be made durable.
+        let broken = |tx: &mut Tx<'_>| {
+            let sql = "INSERT INTO requests (request, call, tool, state, frozen, request_sha256, args_sha256, row_sha256, effect_open, position,
+                                             created_at, waits_until, expires_max_at)
+                       VALUES ('r', 'c', 't', 'pending', '', '', '', '', 1, 99, 1, 2, 3)";
+            tx.execute_one("INSERT INTO agents (agent, credential_sha256, run, created_at) VALUES ('a', 'x', 'x', 1)", [])?;
+            let call = "INSERT INTO calls (call, agent, run, tool, effect, payload_sha256, created_at) VALUES ('c', 'a', 'x', 't', 'money', '', 1)";
+            tx.execute_one(call, [])?;
+            tx.execute_one(sql, [])
+        };
+        assert!(matches!(engine.write(moment(), Rank::Plain, broken).await, Err(StoreError::Failed)));
+        assert!(matches!(engine.write(moment(), Rank::Plain, |_| Ok(())).await, Err(StoreError::Failed)));
+        engine.close();
+        let again = Engine::open(&dir.path().join("gate.db")).expect("it opens again");
+        let left = again.read(|db| crate::tx::find(db, "SELECT count(*) FROM requests", [], |row| row.get::<_, i64>(0))).await;
+        assert_eq!(left.expect("a reading"), Some(0));
+    }
 }

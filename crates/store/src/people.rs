@@ -1,26 +1,23 @@
-//! How a gate begins and how people come in: `init`, invites, enrolment by invite, genesis, the proposal to admit.
+//! How a gate begins, and how people are asked in: `init`, invites, offers.
 
 use std::collections::BTreeSet;
 
 use rusqlite::{Row, params};
-use vidimus_core::bytes::{Digest, Salt};
+use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::dsse::Envelope;
-use vidimus_core::ids::{CallId, Environment, GateId, Name, PersonId, RequestId};
+use vidimus_core::ids::{Environment, GateId, Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
-use vidimus_core::roster::{Admission, EVERYONE, KeyUse, Roster};
+use vidimus_core::roster::EVERYONE;
 use vidimus_core::sign::PublicKey;
-use vidimus_core::statement::{Enrolment, Genesis, same_gate};
 use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 
 use crate::codec::{names, names_to_text, optional_time, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::{GateIdentity, GateState, RosterView, TableView};
+use crate::gate::{GateIdentity, RosterView, TableView};
 use crate::limits::INVITE_TTL_S_MAX;
-use crate::proposals::{Proposal, propose};
 use crate::tx::{Attempt, Entry, Stop, Tx, refuse};
 use crate::{Moment, Store};
 
@@ -129,59 +126,6 @@ pub enum OfferOutcome {
     Refused(Refusal),
 }
 
-/// The first admin's enrolment.
-#[derive(Debug, Clone)]
-pub struct EnrolGenesis {
-    /// Digest of the code.
-    pub code_sha256: Digest,
-    /// The desktop's name.
-    pub label: String,
-    /// The approval key's proof of possession.
-    pub approval: Envelope,
-    /// The device key's proof of possession.
-    pub device: Envelope,
-    /// The first roster and the first table, signed.
-    pub genesis: Envelope,
-}
-
-/// A further person's enrolment: a proposal that others decide.
-#[derive(Debug, Clone)]
-pub struct ProposeAdmission {
-    /// Digest of the code.
-    pub code_sha256: Digest,
-    /// The desktop's name.
-    pub label: String,
-    /// The approval key's proof of possession.
-    pub approval: Envelope,
-    /// The device key's proof of possession.
-    pub device: Envelope,
-    /// A fresh id for the call.
-    pub call: CallId,
-    /// A fresh id for the request.
-    pub request: RequestId,
-    /// A fresh salt for the arguments' digest.
-    pub salt: Salt,
-}
-
-/// What became of an enrolment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EnrolOutcome {
-    /// The person may open sessions and decide.
-    Active {
-        /// Who.
-        person: PersonId,
-    },
-    /// An admin must decide first.
-    Waiting {
-        /// Who.
-        person: PersonId,
-        /// The request to admit them.
-        request: RequestId,
-    },
-    /// A rule says no; recorded, nothing else changed.
-    Refused(Refusal),
-}
-
 impl Store {
     /// Makes the gate: its identity, its first table, the invite of its first admin.
     pub async fn init(&self, moment: Moment, init: Init) -> Result<InitOutcome, StoreError> {
@@ -212,25 +156,6 @@ impl Store {
             .await
     }
 
-    /// Enrols the first admin: the first roster and the first table come into force.
-    pub async fn enrol_genesis(&self, moment: Moment, enrol: EnrolGenesis) -> Result<EnrolOutcome, StoreError> {
-        self.engine
-            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| enrol_genesis(tx, &enrol))? {
-                Ok(person) => Ok(EnrolOutcome::Active { person }),
-                Err(refusal) => Ok(EnrolOutcome::Refused(record_refusal(tx, refusal)?)),
-            })
-            .await
-    }
-
-    /// Uses an invite to propose the admission of its person, as a `gate.roster.change` that somebody else decides.
-    pub async fn propose_admission(&self, moment: Moment, propose: ProposeAdmission) -> Result<EnrolOutcome, StoreError> {
-        self.engine
-            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| propose_admission(tx, &propose))? {
-                Ok(person) => Ok(EnrolOutcome::Waiting { person, request: propose.request }),
-                Err(refusal) => Ok(EnrolOutcome::Refused(record_refusal(tx, refusal)?)),
-            })
-            .await
-    }
 }
 
 fn init_gate(tx: &mut Tx<'_>, init: Init) -> Result<InitOutcome, StoreError> {
@@ -314,11 +239,11 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
     Ok(())
 }
 
-struct StoredInvite {
-    kind: InviteKind,
-    person: PersonId,
-    name: String,
-    roles: Vec<Name>,
+pub(crate) struct StoredInvite {
+    pub(crate) kind: InviteKind,
+    pub(crate) person: PersonId,
+    pub(crate) name: String,
+    pub(crate) roles: Vec<Name>,
     expires_at: Timestamp,
     used_at: Option<Timestamp>,
 }
@@ -336,7 +261,7 @@ fn stored_invite(row: &Row<'_>) -> rusqlite::Result<StoredInvite> {
 }
 
 /// The invite of a code, if it can be used now. Used, expired and unknown are one answer: a guess learns nothing.
-fn usable_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Attempt<StoredInvite> {
+pub(crate) fn usable_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Attempt<StoredInvite> {
     let invite = tx.find("SELECT * FROM invites WHERE code_sha256 = ?1", [code_sha256.to_string()], stored_invite)?;
     match invite {
         Some(invite) if invite.used_at.is_none() && tx.now < invite.expires_at => Ok(invite),
@@ -360,133 +285,7 @@ fn offer(tx: &mut Tx<'_>, code_sha256: &Digest) -> Attempt<Offer> {
     })
 }
 
-/// The two keys of an enrolment, each with its proof of possession, for this invite and nothing else.
-fn verified_keys(gate: &GateState, invite: &StoredInvite, code_sha256: &Digest, label: &str, approval: &Envelope, device: &Envelope) -> Attempt<Admission> {
-    let mut keys = Vec::with_capacity(2);
-    for (envelope, key_use) in [(approval, KeyUse::Approval), (device, KeyUse::Device)] {
-        let statement = Enrolment::verify(envelope)?;
-        if statement.gate != gate.identity.gate {
-            return refuse(Code::GateWrong, "the statement enrols at another gate; sign for this one");
-        }
-        if statement.environment != gate.identity.environment {
-            return refuse(Code::EnvironmentWrong, "the statement enrols in another environment; sign for this one");
-        }
-        let same = statement.invite_sha256 == *code_sha256
-            && statement.key_use == key_use
-            && statement.person == invite.person
-            && statement.name == invite.name
-            && statement.label == label;
-        if !same {
-            return refuse(Code::EnrolmentWrong, format!("the statement of the `{key_use}` key says something else than the invite; enrol again"));
-        }
-        keys.push(statement.key);
-    }
-    let [approval_key, device_key] = keys[..] else { return Err(StoreError::corrupt("an enrolment without two keys").into()) };
-    Ok(Admission {
-        person: invite.person,
-        name: invite.name.clone(),
-        roles: invite.roles.iter().cloned().collect(),
-        approval_key,
-        device_key,
-        label: label.to_owned(),
-    })
-}
-
-fn enrol_genesis(tx: &mut Tx<'_>, enrol: &EnrolGenesis) -> Attempt<PersonId> {
-    let invite = usable_invite(tx, &enrol.code_sha256)?;
-    let gate = tx.gate()?;
-    if invite.kind != InviteKind::Genesis || gate.roster.is_some() {
-        return refuse(Code::InviteInvalid, "the invite is not the first admin's; enrol without a genesis statement");
-    }
-    let admission = verified_keys(&gate, &invite, &enrol.code_sha256, &enrol.label, &enrol.approval, &enrol.device)?;
-    let genesis = Genesis::verify(&enrol.genesis)?;
-    let identity = &gate.identity;
-    let expected = Roster::genesis(identity.environment, identity.log_key, identity.token_key, identity.recovery_key, &admission)?;
-    same_gate(&genesis.roster.gate, genesis.roster.environment, &expected)?;
-    let same = genesis.roster == expected && genesis.invite_sha256 == enrol.code_sha256 && genesis.table_sha256 == gate.table_view.table_sha256;
-    if !same {
-        return refuse(Code::GenesisMalformed, "the statement signs another roster, invite or table than this gate's; enrol again");
-    }
-    use_invite(tx, &enrol.code_sha256)?;
-    insert_enrolment(tx, &admission, None)?;
-    tx.execute_one("UPDATE gate SET table_signed = 1 WHERE table_signed = 0", [])?;
-    insert_roster(tx, &expected)?;
-    tx.forget_gate();
-    let envelope = vec![enrol.genesis.clone()];
-    let table = Json::object([("table", gate.table_view.toml.as_str().into())]);
-    let table_claims = Json::object([("table_sha256", text(gate.table_view.table_sha256))]);
-    stage_roster(tx, &expected, envelope.clone(), None)?;
-    tx.stage(Entry::new(RecordType::TableChanged, table_claims).readable_by(vec![everyone()?]).with_envelopes(envelope).with_body(table))?;
-    Ok(admission.person)
-}
-
-fn propose_admission(tx: &mut Tx<'_>, propose_one: &ProposeAdmission) -> Attempt<PersonId> {
-    let invite = usable_invite(tx, &propose_one.code_sha256)?;
-    let gate = tx.gate()?;
-    if invite.kind != InviteKind::Person {
-        return refuse(Code::InviteInvalid, "the invite is the first admin's; enrol with a genesis statement");
-    }
-    let admission = verified_keys(&gate, &invite, &propose_one.code_sha256, &propose_one.label, &propose_one.approval, &propose_one.device)?;
-    let keys = params![admission.approval_key.to_string(), admission.device_key.to_string()];
-    let taken = tx.find("SELECT 1 FROM enrolments WHERE approval_key IN (?1, ?2) OR device_key IN (?1, ?2)", keys, |_| Ok(()))?;
-    if taken.is_some() {
-        return refuse(Code::RosterChangeInvalid, "a key of this enrolment belongs to another one; make fresh keys");
-    }
-    let args = admission.to_args(&gate.roster()?.roster)?;
-    use_invite(tx, &propose_one.code_sha256)?;
-    let proposal = Proposal { call: propose_one.call, request: propose_one.request, salt: propose_one.salt, proposer: admission.person, args };
-    propose(tx, &gate, proposal)?;
-    insert_enrolment(tx, &admission, Some(propose_one.request))?;
-    Ok(admission.person)
-}
-
-fn use_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Result<(), StoreError> {
-    tx.execute_one("UPDATE invites SET used_at = ?1 WHERE code_sha256 = ?2 AND used_at IS NULL", params![tx.now.as_ms(), code_sha256.to_string()])
-}
-
-fn insert_enrolment(tx: &Tx<'_>, admission: &Admission, request: Option<RequestId>) -> Result<(), StoreError> {
-    tx.execute_one(
-        "INSERT INTO enrolments (person, approval_key, device_key, device_sha256, request) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![
-            admission.person.to_string(),
-            admission.approval_key.to_string(),
-            admission.device_key.to_string(),
-            admission.device_key.digest().to_string(),
-            request.map(|request| request.to_string()),
-        ],
-    )
-}
-
-/// Brings a version of the roster into force, after the one before it.
-pub(crate) fn insert_roster(tx: &mut Tx<'_>, roster: &Roster) -> Result<RosterView, StoreError> {
-    let bytes = roster.to_json().canonical()?;
-    let roster_sha256 = Digest::of(&bytes);
-    let text = String::from_utf8(bytes).map_err(|_| StoreError::corrupt("a roster that is not text"))?;
-    let version = i64::from(roster.version);
-    tx.execute_one("INSERT INTO rosters (version, roster_sha256, text) VALUES (?1, ?2, ?3)", params![version, roster_sha256.to_string(), text])?;
-    tx.execute_one("UPDATE gate SET roster_version = ?1 WHERE coalesce(roster_version, 0) = ?1 - 1", [version])?;
-    tx.forget_gate();
-    Ok(RosterView { version: roster.version, text, roster_sha256 })
-}
-
-/// Stages the record of a version of the roster, with the signatures that brought it.
-pub(crate) fn stage_roster(tx: &mut Tx<'_>, roster: &Roster, envelopes: Vec<Envelope>, request: Option<RequestId>) -> Result<(), StoreError> {
-    let json = roster.to_json();
-    let text_of_roster = String::from_utf8(json.canonical()?).map_err(|_| StoreError::corrupt("a roster that is not text"))?;
-    let claims = Json::object([("version", roster.version.into()), ("roster_sha256", text(roster.digest()?))]);
-    let entry = Entry::new(RecordType::RosterChanged, claims)
-        .readable_by(vec![everyone()?])
-        .with_envelopes(envelopes)
-        .with_body(Json::object([("roster", text_of_roster.into())]));
-    tx.stage(Entry { request, ..entry })?;
-    Ok(())
-}
-
-fn everyone() -> Result<Name, Refusal> {
-    Name::parse(EVERYONE)
-}
-
-fn record_refusal(tx: &mut Tx<'_>, refusal: Refusal) -> Result<Refusal, StoreError> {
+pub(crate) fn record_refusal(tx: &mut Tx<'_>, refusal: Refusal) -> Result<Refusal, StoreError> {
     tx.stage(Entry::new(RecordType::EnrolmentRefused, Json::object([("code", text(refusal.code))])))?;
     Ok(refusal)
 }

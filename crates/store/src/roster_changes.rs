@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::gate::RosterView;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::operations::{self, Change, load_request};
-use crate::people::{insert_roster, stage_roster};
+use crate::enrolments::{insert_roster, stage_roster};
 use crate::proposals::{Proposal, propose};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};

@@ -131,7 +131,10 @@ impl<'b> Tx<'b> {
     }
 
     /// Stages a record and tells the position that it gets.
+    ///
+    /// *Invariant*: the first record of a log is the gate's own beginning, so nothing is staged before `init`.
     pub(crate) fn stage(&mut self, entry: Entry) -> Result<u64, StoreError> {
+        self.gate()?;
         let body = entry.body.map(|body| Body::new(&body, self.next_salt())).transpose()?;
         let record = AuditRecord {
             record_type: entry.record_type,

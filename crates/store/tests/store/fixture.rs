@@ -1,0 +1,475 @@
+//! A gate with its people and agents, a clock that stands still until it is moved, and keys from seeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
+use vidimus_core::code::Code;
+use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, reason_sha256};
+use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{CallId, Environment, Name, PersonId, RequestId};
+use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::operation::OperationKey;
+use vidimus_core::render;
+use vidimus_core::roster::{Admission, KeyUse, Roster};
+use vidimus_core::sign::SecretKey;
+use vidimus_core::statement::{Enrolment, Genesis};
+use vidimus_core::table::Table;
+use vidimus_core::time::Timestamp;
+use vidimus_core::token::{self, TokenClaims, VerifiedToken};
+use vidimus_store::*;
+
+pub const TABLE: &str = include_str!("effects.toml");
+
+pub fn name(text: &str) -> Name {
+    Name::parse(text).expect(text)
+}
+
+pub fn names(texts: &[&str]) -> Vec<Name> {
+    texts.iter().copied().map(name).collect()
+}
+
+pub fn json(text: &str) -> Json {
+    parse(text.as_bytes(), &Limits::MONEY).expect(text)
+}
+
+pub fn secret(seed: &str) -> SecretKey {
+    SecretKey::from_seed(tagged("vidimus.test.key", [seed.as_bytes()]).as_bytes())
+}
+
+/// A person with both keys of one desktop.
+pub struct Approver {
+    pub person: PersonId,
+    pub name: String,
+    pub approval: SecretKey,
+    pub device: SecretKey,
+}
+
+pub struct Gate {
+    pub store: Store,
+    pub log_key: SecretKey,
+    pub token_key: SecretKey,
+    pub table: Table,
+    clock: AtomicI64,
+    counter: AtomicU64,
+    dir: TempDir,
+}
+
+/// What a test may change about a decision before it is signed.
+pub type Twist<'a> = &'a (dyn Fn(&mut DecisionStatement) + Sync);
+
+impl Gate {
+    /// A gate whose only person is the admin Ada.
+    pub async fn with_admin() -> (Gate, Approver) {
+        let gate = Gate::initialised().await;
+        let ada = gate.approver("Ada Example");
+        let outcome = gate.enrol_genesis(&ada, |_| {}).await;
+        assert_eq!(outcome, EnrolOutcome::Active { person: ada.person });
+        (gate, ada)
+    }
+
+    /// A gate with the admin Ada, the approvers Bea and Cem, and the agents `billing` and `support`.
+    pub async fn with_people() -> (Gate, Approver, Approver, Approver) {
+        let (gate, ada) = Gate::with_admin().await;
+        let bea = gate.admit(&ada, "Bea Example", &["billing-approver", "treasury"]).await;
+        let cem = gate.admit(&ada, "Cem Example", &["billing-approver", "treasury"]).await;
+        for agent in ["billing", "support"] {
+            gate.add_agent(agent, None).await;
+        }
+        (gate, ada, bea, cem)
+    }
+
+    pub async fn initialised() -> Gate {
+        let dir = TempDir::new().expect("a folder");
+        let gate = Gate {
+            store: Store::open(&dir.path().join("gate.db")).expect("the database opens"),
+            log_key: secret("log"),
+            token_key: secret("token"),
+            table: Table::parse(TABLE).unwrap_or_else(|faults| panic!("{faults:?}")),
+            clock: AtomicI64::new(1_700_000_000_000),
+            counter: AtomicU64::new(0),
+            dir,
+        };
+        let outcome = gate.store.init(gate.moment(), gate.init()).await.expect("init");
+        assert!(matches!(outcome, InitOutcome::Initialised(_)), "{outcome:?}");
+        gate
+    }
+
+    pub fn init(&self) -> Init {
+        Init {
+            environment: Environment::Test,
+            log_key: self.log_key.public(),
+            token_key: self.token_key.public(),
+            recovery_key: None,
+            table: TABLE.to_owned(),
+            invite: Invite {
+                code_sha256: Digest::of(b"code of Ada Example"),
+                kind: InviteKind::Genesis,
+                person: person_of("Ada Example"),
+                name: "Ada Example".to_owned(),
+                roles: names(&["admin"]),
+                expires_at: self.now().plus_s(3600),
+            },
+        }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("gate.db")
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Closes the database and opens it again, as a restart does.
+    pub fn reopen(&mut self) {
+        self.store.close();
+        self.store = Store::open(&self.path()).expect("the database opens again");
+    }
+
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.clock.load(Ordering::SeqCst)).expect("a time")
+    }
+
+    pub fn advance_s(&self, seconds: i64) {
+        self.clock.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    pub fn advance_ms(&self, ms: i64) {
+        self.clock.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    fn fresh(&self) -> [u8; 32] {
+        let count = self.counter.fetch_add(1, Ordering::SeqCst);
+        *tagged("vidimus.test.random", [&count.to_be_bytes()]).as_bytes()
+    }
+
+    fn fresh_bits(&self) -> [u8; 16] {
+        let mut bits = [0; 16];
+        bits.copy_from_slice(&self.fresh()[..16]);
+        bits
+    }
+
+    pub fn nonce(&self) -> Nonce {
+        Nonce::from_bytes(self.fresh())
+    }
+
+    pub fn salt(&self) -> Salt {
+        Salt::from_bytes(self.fresh())
+    }
+
+    pub fn call_id(&self) -> CallId {
+        CallId::from_random(self.fresh_bits())
+    }
+
+    pub fn request_id(&self) -> RequestId {
+        RequestId::from_random(self.fresh_bits())
+    }
+
+    pub fn moment(&self) -> Moment {
+        Moment { now: self.now(), entropy: self.nonce() }
+    }
+
+    pub fn approver(&self, name: &str) -> Approver {
+        let key = |key_use: &str| secret(&format!("{name} {key_use}"));
+        Approver { person: person_of(name), name: name.to_owned(), approval: key("approval"), device: key("device") }
+    }
+
+    pub async fn roster(&self) -> Roster {
+        let view = self.store.roster().await.expect("a reading").expect("a roster");
+        Roster::parse(view.text.as_bytes()).expect("a stored roster")
+    }
+
+    pub fn enrolment(&self, approver: &Approver, key_use: KeyUse, twist: impl Fn(&mut Enrolment)) -> Envelope {
+        let key = match key_use {
+            KeyUse::Approval => &approver.approval,
+            KeyUse::Device => &approver.device,
+        };
+        let mut statement = Enrolment {
+            gate: vidimus_core::ids::GateId::of(&self.log_key.public()),
+            environment: Environment::Test,
+            invite_sha256: code_of(&approver.name),
+            key_use,
+            key: key.public(),
+            person: approver.person,
+            name: approver.name.clone(),
+            label: "desk".to_owned(),
+            issued_at: self.now(),
+        };
+        twist(&mut statement);
+        statement.sign(key).expect("an enrolment is signed")
+    }
+
+    pub async fn enrol_genesis(&self, ada: &Approver, twist: impl Fn(&mut Genesis)) -> EnrolOutcome {
+        let admission = self.admission(ada, &["admin"]);
+        let roster = Roster::genesis(Environment::Test, self.log_key.public(), self.token_key.public(), None, &admission).expect("a first roster");
+        let mut genesis = Genesis { roster, table_sha256: self.table.digest(), invite_sha256: code_of(&ada.name), issued_at: self.now() };
+        twist(&mut genesis);
+        let enrol = EnrolGenesis {
+            code_sha256: code_of(&ada.name),
+            label: "desk".to_owned(),
+            approval: self.enrolment(ada, KeyUse::Approval, |_| {}),
+            device: self.enrolment(ada, KeyUse::Device, |_| {}),
+            genesis: genesis.sign(&ada.approval).expect("genesis is signed"),
+        };
+        self.store.enrol_genesis(self.moment(), enrol).await.expect("an outcome")
+    }
+
+    pub fn admission(&self, approver: &Approver, roles: &[&str]) -> Admission {
+        Admission {
+            person: approver.person,
+            name: approver.name.clone(),
+            roles: names(roles).into_iter().collect(),
+            approval_key: approver.approval.public(),
+            device_key: approver.device.public(),
+            label: "desk".to_owned(),
+        }
+    }
+
+    pub async fn invite(&self, who: &str, roles: &[&str]) -> InviteOutcome {
+        let invite = Invite {
+            code_sha256: code_of(who),
+            kind: InviteKind::Person,
+            person: person_of(who),
+            name: who.to_owned(),
+            roles: names(roles),
+            expires_at: self.now().plus_s(3600),
+        };
+        self.store.create_invite(self.moment(), invite).await.expect("an outcome")
+    }
+
+    pub async fn propose(&self, approver: &Approver) -> EnrolOutcome {
+        let propose = ProposeAdmission {
+            code_sha256: code_of(&approver.name),
+            label: "desk".to_owned(),
+            approval: self.enrolment(approver, KeyUse::Approval, |_| {}),
+            device: self.enrolment(approver, KeyUse::Device, |_| {}),
+            call: self.call_id(),
+            request: self.request_id(),
+            salt: self.salt(),
+        };
+        self.store.propose_admission(self.moment(), propose).await.expect("an outcome")
+    }
+
+    /// Invites and admits a person, the whole way that the gate goes.
+    pub async fn admit(&self, admin: &Approver, who: &str, roles: &[&str]) -> Approver {
+        let approver = self.approver(who);
+        assert_eq!(self.invite(who, roles).await, InviteOutcome::Created);
+        let outcome = self.propose(&approver).await;
+        let EnrolOutcome::Waiting { request, .. } = outcome else { panic!("{outcome:?}") };
+        self.carry_out_admission(admin, request).await;
+        approver
+    }
+
+    pub async fn carry_out_admission(&self, admin: &Approver, request: RequestId) {
+        let operation = self.approve(admin, request, "admin").await.operation.expect("a quorum of one");
+        let redeemed = self.redeem_new_token(operation).await;
+        let outcome = self.store.apply_roster_change(self.moment(), operation, redeemed.attempt).await.expect("an outcome");
+        assert!(matches!(outcome, RosterChangeOutcome::Applied(_)), "{outcome:?}");
+    }
+
+    pub async fn add_agent(&self, agent: &str, owner: Option<PersonId>) {
+        let add = AddAgent { agent: name(agent), owner, parent: None, credential_sha256: Digest::of(agent.as_bytes()) };
+        assert_eq!(self.store.add_agent(self.moment(), add).await.expect("an outcome"), AgentAdded::Added);
+    }
+
+    pub fn received(&self, agent: &str, tool: &str, call_key: Option<&str>) -> CallReceived {
+        CallReceived {
+            call: self.call_id(),
+            agent: name(agent),
+            run: None,
+            call_key: call_key.map(str::to_owned),
+            tool: name(tool),
+            says: Some("please".to_owned()),
+        }
+    }
+
+    pub async fn freeze(&self, received: CallReceived, args: &str) -> FreezeOutcome {
+        let row_sha256 = self.table.row(&received.tool).map_or(Digest::of(b"no row"), |row| row.digest());
+        let freeze = FreezeCall { received, request: self.request_id(), salt: self.salt(), row_sha256, args: json(args) };
+        self.store.freeze_call(self.moment(), freeze).await.expect("an outcome")
+    }
+
+    /// A waiting refund of this invoice.
+    pub async fn refund(&self, invoice: &str) -> (CallId, RequestId) {
+        let args = format!(r#"{{"invoice":"{invoice}","amount_minor":1500,"currency":"EUR"}}"#);
+        self.wait_for("refund", &args).await
+    }
+
+    pub async fn wait_for(&self, tool: &str, args: &str) -> (CallId, RequestId) {
+        let outcome = self.freeze(self.received("billing", tool, None), args).await;
+        let FreezeOutcome::Created { call, request } = outcome else { panic!("{outcome:?}") };
+        (call, request)
+    }
+
+    pub async fn view(&self, request: RequestId) -> RequestView {
+        self.store.request(request, names(&["auditor"])).await.expect("a reading").expect("a request")
+    }
+
+    /// A decision as the console makes it, twisted before it is signed.
+    pub async fn decision(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str, twist: Twist<'_>) -> RecordDecision {
+        let challenge = self.nonce();
+        let ask = DecisionChallenge { request, person: approver.person, key_sha256: approver.approval.public().digest(), challenge };
+        let outcome = self.store.decision_challenge(self.moment(), ask).await.expect("an outcome");
+        let DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { panic!("{outcome:?}") };
+        let statement = self.statement(approver, request, decision, role).await;
+        let statement = DecisionStatement {
+            roster_sha256,
+            challenge,
+            checkpoint: CheckpointRef { size: head.size, root: head.root },
+            issued_at,
+            expires_at,
+            ..statement
+        };
+        self.signed(approver, request, statement, twist)
+    }
+
+    /// A statement that lacks only what a challenge brings.
+    pub async fn statement(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str) -> DecisionStatement {
+        let view = self.view(request).await;
+        let frozen = FrozenRequest::parse(view.frozen.as_bytes()).expect("a stored request");
+        let members = frozen.members();
+        let row = self.table.row(&members.tool).expect("a row");
+        let nodes = render::render(&members.args, row).expect("nodes");
+        DecisionStatement {
+            gate: members.gate,
+            gate_key_sha256: self.log_key.public().digest(),
+            environment: Environment::Test,
+            request,
+            request_sha256: frozen.request_sha256(),
+            args_sha256: frozen.args_sha256(),
+            tool: members.tool.clone(),
+            decision,
+            approver: approver.person,
+            key_sha256: approver.approval.public().digest(),
+            role: name(role),
+            row_sha256: members.row_sha256,
+            roster_sha256: Digest::of(b"roster"),
+            shown_sha256: render::shown_sha256(&members.tool, &nodes).expect("a digest"),
+            context_sha256: None,
+            challenge: Nonce::from_bytes([0; 32]),
+            checkpoint: CheckpointRef { size: 0, root: Digest::of(b"") },
+            reason_sha256: None,
+            app_version: "test".to_owned(),
+            issued_at: self.now(),
+            expires_at: self.now().plus_s(300),
+        }
+    }
+
+    pub fn signed(&self, approver: &Approver, request: RequestId, mut statement: DecisionStatement, twist: Twist<'_>) -> RecordDecision {
+        let (mut reason, mut reason_salt) = (None, None);
+        if statement.decision == DecisionKind::Deny {
+            let salt = self.salt();
+            let text = r#"{"kind":"wrong_amount","note":"too much"}"#.to_owned();
+            statement.reason_sha256 = Some(reason_sha256(&salt, &text));
+            (reason, reason_salt) = (Some(text), Some(salt));
+        }
+        twist(&mut statement);
+        RecordDecision { request, envelope: statement.sign(&approver.approval).expect("a decision is signed"), reason, reason_salt, context: None }
+    }
+
+    pub async fn record(&self, decision: RecordDecision) -> DecisionOutcome {
+        self.store.record_decision(self.moment(), decision).await.expect("an outcome")
+    }
+
+    pub async fn decide(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str) -> DecisionOutcome {
+        let decision = self.decision(approver, request, decision, role, &|_| {}).await;
+        self.record(decision).await
+    }
+
+    pub async fn approve(&self, approver: &Approver, request: RequestId, role: &str) -> DecisionReceipt {
+        let outcome = self.decide(approver, request, DecisionKind::Approve, role).await;
+        let DecisionOutcome::Recorded(receipt) = outcome else { panic!("{outcome:?}") };
+        receipt
+    }
+
+    pub async fn mint(&self, operation: OperationKey) -> (MintOutcome, Nonce) {
+        let jti = self.nonce();
+        let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: "gate".to_owned(), ttl_s: 60 };
+        (self.store.mint(self.moment(), mint).await.expect("an outcome"), jti)
+    }
+
+    /// A token of this operation, signed and verified as its executor does.
+    pub async fn token(&self, operation: OperationKey) -> VerifiedToken {
+        let (outcome, jti) = self.mint(operation).await;
+        let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
+        self.sign_token(&minted, jti)
+    }
+
+    pub fn sign_token(&self, minted: &Minted, jti: Nonce) -> VerifiedToken {
+        let claims = TokenClaims {
+            jti,
+            audience: minted.audience.clone(),
+            issued_at: minted.issued_at,
+            expires_at: minted.expires_at,
+            request: minted.request,
+            args_sha256: minted.args_sha256,
+            tool: minted.tool.clone(),
+            operation: minted.operation,
+            attempt: minted.attempt,
+            decisions: minted.decisions.clone(),
+        };
+        let text = token::mint(&claims, &self.token_key).expect("a token is signed");
+        token::verify(&text, &self.token_key.public(), &minted.audience, &minted.tool, &minted.args_sha256, minted.issued_at).expect("it verifies")
+    }
+
+    pub async fn redeem(&self, token: VerifiedToken) -> RedeemOutcome {
+        self.store.redeem(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
+    }
+
+    pub async fn redeem_new_token(&self, operation: OperationKey) -> Redeemed {
+        let token = self.token(operation).await;
+        let outcome = self.redeem(token).await;
+        let RedeemOutcome::Redeemed(redeemed) = outcome else { panic!("{outcome:?}") };
+        redeemed
+    }
+
+    /// Every record of the log, bodies included.
+    pub async fn log(&self) -> Vec<LogRecord> {
+        let mut records: Vec<LogRecord> = Vec::new();
+        loop {
+            let next = self.store.records(records.len() as u64, 1000, names(&["auditor"])).await.expect("a reading");
+            if next.is_empty() {
+                return records;
+            }
+            records.extend(next);
+        }
+    }
+
+    /// The types and codes of the records from a position on, as `type` or `type:code`.
+    pub async fn told_since(&self, position: u64) -> Vec<String> {
+        let records = self.log().await;
+        let told = records.iter().skip(usize::try_from(position).expect("small")).map(|record| {
+            let leaf = vidimus_core::record::AuditRecord::parse(record.leaf.as_bytes()).expect("a leaf");
+            match leaf.claim("code") {
+                Some(code) => format!("{}:{code}", leaf.record_type),
+                None => leaf.record_type.to_string(),
+            }
+        });
+        told.collect()
+    }
+
+    pub async fn size(&self) -> u64 {
+        self.store.head().await.expect("a reading").size
+    }
+}
+
+pub fn person_of(name: &str) -> PersonId {
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&tagged("vidimus.test.person", [name.as_bytes()]).as_bytes()[..16]);
+    PersonId::from_random(bits)
+}
+
+pub fn code_of(name: &str) -> Digest {
+    Digest::of(format!("code of {name}").as_bytes())
+}
+
+#[track_caller]
+pub fn refused_decision(outcome: DecisionOutcome) -> Code {
+    match outcome {
+        DecisionOutcome::Refused(refusal) => refusal.code,
+        DecisionOutcome::Recorded(_) | DecisionOutcome::Stored(_) | DecisionOutcome::NotFound => panic!("{outcome:?}"),
+    }
+}

@@ -1,0 +1,162 @@
+//! Execution tokens: minted after every check, redeemed once, worth nothing otherwise.
+
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::DecisionKind;
+use vidimus_core::ids::RequestId;
+use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::request::RequestState;
+use vidimus_core::token::VerifiedToken;
+use vidimus_store::*;
+
+use crate::fixture::{Approver, Gate, name};
+
+const ROLE: &str = "billing-approver";
+
+async fn approved(gate: &Gate, bea: &Approver, invoice: &str) -> (RequestId, OperationKey) {
+    let (_, request) = gate.refund(invoice).await;
+    let operation = gate.approve(bea, request, ROLE).await.operation.expect("a quorum");
+    (request, operation)
+}
+
+async fn refused(gate: &Gate, token: VerifiedToken) -> Code {
+    let size = gate.size().await;
+    match gate.redeem(token).await {
+        RedeemOutcome::Refused(refusal) => {
+            assert_eq!(gate.told_since(size).await, [format!("token_refused:{}", refusal.code)]);
+            refusal.code
+        }
+        RedeemOutcome::Redeemed(redeemed) => panic!("{redeemed:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_redeemed_once() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (request, operation) = approved(&gate, &bea, "842").await;
+    let size = gate.size().await;
+    let token = gate.token(operation).await;
+    let RedeemOutcome::Redeemed(redeemed) = gate.redeem(token.clone()).await else { panic!("redeemed") };
+    assert_eq!(redeemed, Redeemed { operation, attempt: 1, lease_until: gate.now().plus_s(30) });
+    assert_eq!(gate.told_since(size).await, ["token_minted", "token_redeemed", "operation_changed"]);
+    let view = gate.view(request).await;
+    assert_eq!((view.state, view.operation.expect("an operation").state), (RequestState::Consumed, OperationState::Executing));
+    assert_eq!(refused(&gate, token).await, Code::TokenAlreadyRedeemed);
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::OperationStateWrong));
+    // The next due sweep has nothing to mint.
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep"), Due::default());
+}
+
+#[tokio::test]
+async fn a_new_token_kills_the_old_and_time_kills_the_new() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (_, operation) = approved(&gate, &bea, "842").await;
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation]);
+    let old = gate.token(operation).await;
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, []);
+    let new = gate.token(operation).await;
+    assert_eq!(refused(&gate, old).await, Code::TokenUnknown);
+    gate.advance_s(60);
+    assert_eq!(refused(&gate, new).await, Code::TokenExpired);
+    // An expired token leaves the operation reserved, so it is due again.
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation]);
+    assert_eq!(gate.redeem_new_token(operation).await.attempt, 1);
+}
+
+#[tokio::test]
+async fn a_token_that_was_never_minted_is_unknown() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (_, operation) = approved(&gate, &bea, "842").await;
+    let (outcome, _) = gate.mint(operation).await;
+    let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
+    let invented = gate.sign_token(&minted, gate.nonce());
+    assert_eq!(refused(&gate, invented).await, Code::TokenUnknown);
+}
+
+#[tokio::test]
+async fn a_token_whose_claims_were_not_minted_is_refused_and_not_burnt() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (_, operation) = approved(&gate, &bea, "842").await;
+    let (other_request, other) = approved(&gate, &bea, "843").await;
+    let (outcome, jti) = gate.mint(operation).await;
+    let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
+    let twisted = [
+        Minted { operation: other, ..*minted.clone() },
+        Minted { attempt: 2, ..*minted.clone() },
+        Minted { args_sha256: Digest::of(b"other arguments"), ..*minted.clone() },
+        Minted { audience: "exe".to_owned(), ..*minted.clone() },
+    ];
+    for claims in twisted {
+        assert_eq!(refused(&gate, gate.sign_token(&claims, jti)).await, Code::TokenUnknown);
+    }
+    for claims in [Minted { tool: name("wire"), ..*minted.clone() }, Minted { request: other_request, ..*minted.clone() }] {
+        assert_eq!(refused(&gate, gate.sign_token(&claims, jti)).await, Code::BytesDiffer);
+    }
+    assert!(matches!(gate.redeem(gate.sign_token(&minted, jti)).await, RedeemOutcome::Redeemed(_)));
+}
+
+#[tokio::test]
+async fn a_forged_token_is_recorded_without_the_database_knowing_it() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (request, operation) = approved(&gate, &bea, "842").await;
+    let size = gate.size().await;
+    let refusal = Refusal::new(Code::SignatureInvalid, "forged");
+    gate.store.refuse_token(gate.moment(), TokenRefused { operation: Some(operation), request: Some(request), refusal }).await.expect("recorded");
+    assert_eq!(gate.told_since(size).await, ["token_refused:signature_invalid"]);
+    assert_eq!(gate.view(request).await.state, RequestState::Approved);
+}
+
+#[tokio::test]
+async fn nothing_is_minted_or_redeemed_after_the_request_expired() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (request, operation) = approved(&gate, &bea, "842").await;
+    gate.advance_s(570);
+    let token = gate.token(operation).await;
+    gate.advance_s(30);
+    assert_eq!(refused(&gate, token.clone()).await, Code::RequestExpired);
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestExpired));
+    let view = gate.view(request).await;
+    assert_eq!((view.state, view.operation.expect("an operation").state), (RequestState::Expired, OperationState::NotStarted));
+    gate.advance_s(-300);
+    assert_eq!(refused(&gate, token).await, Code::TokenUnknown);
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep"), Due::default());
+}
+
+#[tokio::test]
+async fn a_revocation_stops_a_token_that_is_out() {
+    let (gate, _, bea, cem) = Gate::with_people().await;
+    let (request, operation) = approved(&gate, &bea, "842").await;
+    let token = gate.token(operation).await;
+    assert!(matches!(gate.decide(&cem, request, DecisionKind::Revoke, ROLE).await, DecisionOutcome::Recorded(_)));
+    assert_eq!(refused(&gate, token).await, Code::TokenUnknown);
+}
+
+#[tokio::test]
+async fn there_is_no_token_without_an_approval() {
+    let (gate, ..) = Gate::with_people().await;
+    let (_, request) = gate.refund("842").await;
+    let args_sha256 = gate.view(request).await.args_sha256;
+    let operation = OperationKey::money(&name("refund"), &request, &args_sha256);
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::NotFound));
+}
+
+#[tokio::test]
+async fn a_roster_change_on_an_older_roster_is_stale_at_mint() {
+    let (gate, ada) = Gate::with_admin().await;
+    let mut operations = Vec::new();
+    for who in ["Bea Example", "Cem Example"] {
+        gate.invite(who, &[ROLE]).await;
+        let EnrolOutcome::Waiting { request, .. } = gate.propose(&gate.approver(who)).await else { panic!("waits") };
+        operations.push((request, gate.approve(&ada, request, "admin").await.operation.expect("a quorum")));
+    }
+    let first = gate.redeem_new_token(operations[0].1).await;
+    let token = gate.token(operations[1].1).await;
+    let applied = gate.store.apply_roster_change(gate.moment(), operations[0].1, first.attempt).await.expect("an outcome");
+    assert!(matches!(applied, RosterChangeOutcome::Applied(_)));
+    assert_eq!(refused(&gate, token).await, Code::TokenUnknown);
+    assert_eq!(gate.view(operations[1].0).await.state, RequestState::Stale);
+    // It is applied once, whoever asks again.
+    let again = gate.store.apply_roster_change(gate.moment(), operations[0].1, first.attempt).await.expect("an outcome");
+    assert!(matches!(again, RosterChangeOutcome::Refused(refusal) if refusal.code == Code::OperationStateWrong));
+    assert_eq!(gate.roster().await.version, 2);
+}
