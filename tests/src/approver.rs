@@ -114,6 +114,16 @@ impl Approver {
     /// # Errors
     /// When the gate refuses: as long as the admission waits, with `key_waiting`.
     pub async fn open_session(&mut self) -> Result<SessionAnswer, ApproverError> {
+        let session = self.new_session().await?;
+        self.session = Some(self.gate.with_session(session.session.clone()));
+        Ok(session)
+    }
+
+    /// One more session, beside the one that is open.
+    ///
+    /// # Errors
+    /// When the gate refuses.
+    pub async fn new_session(&self) -> Result<SessionAnswer, ApproverError> {
         let key_sha256 = self.device.public().digest();
         let challenge = self.gate.session_challenge(&SessionChallengeRequest { key_sha256 }).await?;
         let statement = SessionStatement {
@@ -124,9 +134,7 @@ impl Approver {
             issued_at: challenge.issued_at,
         };
         let envelope = raw(&statement.sign(&self.device)?)?;
-        let session = self.gate.open_session(&SessionRequest { envelope }).await?;
-        self.session = Some(self.gate.with_session(session.session.clone()));
-        Ok(session)
+        Ok(self.gate.open_session(&SessionRequest { envelope }).await?)
     }
 
     /// The client with the open session.

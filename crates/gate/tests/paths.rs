@@ -43,7 +43,10 @@ async fn a_denial_reaches_the_agent_with_its_reason_and_nothing_runs() {
     let admin = house.admin().await;
     let billing = house.agent("billing", &[]);
     let pending = billing.call(&refund("denied"), 0).await.expect("a pending call");
-    admin.deny(request_of(&pending), "billing-approver", DenialKind::WrongAmount, "89.90 was the price with the pot").await.expect("it counts");
+    admin
+        .deny(request_of(&pending), "billing-approver", DenialKind::WrongAmount, "89.90 was the price with the pot")
+        .await
+        .expect("it counts");
     let denied = billing.outcome(&pending.call, 20).await.expect("an outcome");
     assert_eq!(denied.status, CallStatus::Denied);
     let denial = denied.denial.expect("a reason");

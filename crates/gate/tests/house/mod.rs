@@ -43,12 +43,15 @@ impl House {
         let table = data.path().join("effects.toml");
         std::fs::write(&table, change(effect_table(&company.url))).expect("a table file");
         let roles = ["--admin-role", "billing-approver", "--admin-role", "support-lead"];
-        let made = run(&[&["init", "--data", &data_of(&data), "--table", &table.display().to_string(), "--environment", "test"][..],
-            &["--url", "http://127.0.0.1:1", "--admin-name", "Ada Example"], &roles].concat());
+        let made = run(&[
+            &["init", "--data", &data_of(&data), "--table", &table.display().to_string(), "--environment", "test"][..],
+            &["--url", "http://127.0.0.1:1", "--admin-name", "Ada Example"],
+            &roles,
+        ]
+        .concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let invite = line_with(&made, "vidimus-invite-");
-        let mut house =
-            House { company, inspector, data, gate: None, url: String::new(), invite, runs: 0, environment: Vec::new() };
+        let mut house = House { company, inspector, data, gate: None, url: String::new(), invite, runs: 0, environment: Vec::new() };
         house.start();
         house
     }
