@@ -1,3 +1,30 @@
+//! Declares every command, which makes each of them refused unless a capability allows it.
+
 fn main() {
-    tauri_build::build();
+    let commands = &[
+        "console_state",
+        "inbox",
+        "settings",
+        "save_settings",
+        "open_review",
+        "open_enrolment",
+        "open_keys",
+        "review_state",
+        "review_seen",
+        "review_panel",
+        "review_answer",
+        "review_decide",
+        "review_next",
+        "review_close",
+        "review_save_evidence",
+        "enrolment_state",
+        "enrolment_act",
+        "keys_state",
+        "keys_act",
+    ];
+    let manifest = tauri_build::AppManifest::new().commands(commands);
+    let attributes = tauri_build::Attributes::new().app_manifest(manifest);
+    if let Err(error) = tauri_build::try_build(attributes) {
+        panic!("the console's manifest is not accepted: {error:#}");
+    }
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::settings::Theme;
+
 /// What the command line asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
@@ -10,6 +12,8 @@ pub struct Arguments {
     pub profile: Option<PathBuf>,
     /// A request to open. Opening is all it can do.
     pub request: Option<String>,
+    /// The theme of this run, instead of the one that was set.
+    pub theme: Option<Theme>,
     /// Start without showing the main window.
     pub hidden: bool,
     /// Print usage and end.
@@ -21,6 +25,8 @@ pub struct Arguments {
 pub enum ArgumentError {
     #[error("`{0}` needs a value; see `vidimus --help`")]
     MissingValue(&'static str),
+    #[error("`{0}` is not a theme; use `light` or `dark`")]
+    NotATheme(String),
     #[error("`{0}` is not an option of the console; see `vidimus --help`")]
     Unknown(String),
     #[error("`{0}` is not the id of a request, which is `req_` and 26 characters")]
@@ -33,6 +39,7 @@ vidimus: the Vidimus console
   vidimus                 open the console
   --profile DIR           keep everything of this console under DIR, keys under their own name
   --request ID            open one request
+  --theme light|dark      the colours of this run
   --hidden                start in the tray, without a window
 ";
 
@@ -49,6 +56,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             Some("--request") => {
                 let value = rest.next().ok_or(ArgumentError::MissingValue("--request"))?;
                 parsed.request = Some(request_id(&value.to_string_lossy())?);
+            }
+            Some("--theme") => {
+                let value = rest.next().ok_or(ArgumentError::MissingValue("--theme"))?;
+                parsed.theme = Some(match value.to_str() {
+                    Some("light") => Theme::Light,
+                    Some("dark") => Theme::Dark,
+                    _ => {
+                        return Err(ArgumentError::NotATheme(value.to_string_lossy().into_owned()));
+                    }
+                });
             }
             Some("--hidden") => parsed.hidden = true,
             Some("--help" | "-h") => parsed.help = true,

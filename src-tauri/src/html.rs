@@ -95,8 +95,10 @@ impl Element {
         self
     }
 
+    /// Sets the class, instead of one that was set before.
     #[must_use]
-    pub fn class(self, class: &'static str) -> Self {
+    pub fn class(mut self, class: &'static str) -> Self {
+        self.attributes.retain(|(name, _)| *name != "class");
         self.attr("class", class)
     }
 

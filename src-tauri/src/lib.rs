@@ -1,8 +1,25 @@
-//! The console's native side.
+//! The Vidimus console: shows an approver what an agent asks for, and signs the answer.
+//!
+//! Everything but `shell` is plain Rust that knows no window system and is tested without one.
+
 pub mod args;
 pub mod clock;
+pub mod console;
+pub mod enrolment;
+pub mod errors;
 pub mod html;
+pub mod inbox;
 pub mod keys;
 pub mod limits;
+pub mod link;
+pub mod mirror;
 pub mod profile;
+pub mod random;
+pub mod review;
+pub mod settings;
+pub mod sheets;
+pub mod shell;
+pub mod strings;
+pub mod tables;
 pub mod text;
+pub mod trusted;

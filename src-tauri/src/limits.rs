@@ -21,8 +21,6 @@ pub const ARGON_PASSES: u32 = 3;
 pub const REVIEW_WINDOWS_MAX: usize = 3;
 /// Characters of one value on one page of the review window.
 pub const VALUE_PAGE_CHARS: usize = 4_000;
-/// Bytes of one value that can still be read here; a larger one blocks approval.
-pub const VALUE_BYTES_MAX: usize = 1_048_576;
 /// Rows of sixteen bytes on one page of the hex view.
 pub const HEX_ROWS_PER_PAGE: usize = 256;
 /// Bytes on one page of the raw view.
@@ -73,3 +71,9 @@ pub const INBOX_ROWS_MAX: usize = 300;
 pub const STREAM_MESSAGE_BYTES_MAX: usize = 2 * 1_048_576;
 /// Earlier approved requests that a comparison looks at.
 pub const HISTORY_ROWS_MAX: usize = 50;
+/// Characters of one part of a long text: few enough that a part is on screen whole.
+pub const PART_CHARS: usize = 400;
+/// Parts of the arguments on one page.
+pub const PARTS_PER_PAGE: usize = 60;
+/// Times one signed decision is sent before its outcome counts as unconfirmed.
+pub const DECISION_TRIES_MAX: usize = 4;

@@ -23,6 +23,11 @@ impl Keyring {
         Self { service: service.to_owned() }
     }
 
+    /// The name under which the keyring lists these keys.
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
     /// Whether a keyring answers at all. Says nothing about what is in it.
     pub fn check(&self) -> Result<(), KeyError> {
         match self.read("probe".to_owned()) {

@@ -38,6 +38,45 @@ pub fn pieces(value: &str) -> Vec<Piece> {
     out.pieces
 }
 
+/// The pieces in blocks of at most `characters`, so that each block can be on screen whole.
+pub fn blocks(value: &str, characters: usize) -> Vec<Vec<Piece>> {
+    let mut blocks = vec![Vec::new()];
+    let mut room = characters;
+    for piece in pieces(value) {
+        for part in split(piece, characters) {
+            let length = length_of(&part);
+            if length > room {
+                blocks.push(Vec::new());
+                room = characters;
+            }
+            room -= length.min(room);
+            if let Some(block) = blocks.last_mut() {
+                block.push(part);
+            }
+        }
+    }
+    blocks
+}
+
+fn length_of(piece: &Piece) -> usize {
+    match piece {
+        Piece::Plain(text) | Piece::RightToLeft(text) => text.chars().count(),
+        Piece::Chip { .. } => 12,
+        // The rest of the line stays empty.
+        Piece::LineBreak => 40,
+    }
+}
+
+fn split(piece: Piece, characters: usize) -> Vec<Piece> {
+    let parts =
+        |text: &str| -> Vec<String> { text.chars().collect::<Vec<_>>().chunks(characters).map(|chunk| chunk.iter().collect()).collect() };
+    match piece {
+        Piece::Plain(text) => parts(&text).into_iter().map(Piece::Plain).collect(),
+        Piece::RightToLeft(text) => parts(&text).into_iter().map(Piece::RightToLeft).collect(),
+        Piece::Chip { .. } | Piece::LineBreak => vec![piece],
+    }
+}
+
 /// Whether some of the value is drawn as a chip because it could not be seen or could mislead.
 pub fn has_hidden(value: &str) -> bool {
     pieces(value).iter().any(|piece| matches!(piece, Piece::Chip { .. }))
@@ -226,6 +265,26 @@ mod tests {
                 assert_ne!(pieces(one), pieces(other), "{one:?} and {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn blocks_lose_nothing() {
+        let value = format!(" {}\u{200b}\n{} ", "word ".repeat(500), "x".repeat(2_000));
+        let whole: Vec<Piece> = pieces(&value);
+        let text = |pieces: &[Piece]| -> String {
+            pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Plain(text) | Piece::RightToLeft(text) => text.clone(),
+                    Piece::Chip { code_points, .. } => code_points.clone(),
+                    Piece::LineBreak => "\n".to_owned(),
+                })
+                .collect()
+        };
+        let blocks = blocks(&value, 400);
+        assert!(blocks.len() > 10);
+        assert_eq!(text(&blocks.concat()), text(&whole));
+        assert!(blocks.iter().all(|block| text(block).chars().count() <= 420));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //!
 //! Pure: no files, no clock, no window.
 
-pub mod account;
 pub mod literal;
 pub mod looks;
 pub mod money;

@@ -1,50 +1,6 @@
-//! Amounts: from an integer in minor units and an ISO 4217 code to words, and from what a person
-//! types back to minor units. Digits are moved, never calculated with.
+//! Amounts as a person types them, back to minor units. Digits are moved, never calculated with.
 
-/// Decimal places of a currency, or nothing when the code is not one this console knows.
-///
-/// *Source*: ISO 4217, list one.
-pub fn minor_units(currency: &str) -> Option<usize> {
-    const TWO: &str = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC \
-        CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR \
-        KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK \
-        PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH \
-        USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG";
-    const NONE: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
-    const THREE: &str = "BHD IQD JOD KWD LYD OMR TND";
-    let listed = |list: &str| list.split_whitespace().any(|code| code == currency);
-    if listed(TWO) {
-        Some(2)
-    } else if listed(NONE) {
-        Some(0)
-    } else if listed(THREE) {
-        Some(3)
-    } else {
-        None
-    }
-}
-
-/// `420000`, `EUR` → `EUR 4,200.00`. Nothing when the amount is not a plain integer or the currency
-/// is unknown: then only the literal is shown.
-pub fn reading(minor: &str, currency: &str) -> Option<String> {
-    Some(format!("{currency} {}", amount(minor, currency)?))
-}
-
-/// `420000`, `EUR` → `4,200.00`.
-pub fn amount(minor: &str, currency: &str) -> Option<String> {
-    let places = minor_units(currency)?;
-    let (sign, digits) = match minor.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", minor),
-    };
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let padded = format!("{digits:0>width$}", width = places + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - places);
-    let point = if places == 0 { "" } else { "." };
-    Some(format!("{sign}{}{point}{fraction}", grouped(whole)))
-}
+use vidimus_core::money::minor_units;
 
 /// Digits in groups of three from the right.
 pub fn grouped(digits: &str) -> String {
@@ -71,7 +27,7 @@ pub enum Typed {
 
 /// Reads an amount as a person writes it: `4200`, `4200.00`, `4.200,00`, `4,200.00`.
 pub fn typed(text: &str, currency: &str) -> Typed {
-    let Some(places) = minor_units(currency) else {
+    let Some(places) = minor_units(currency).map(usize::from) else {
         return Typed::NotAnAmount;
     };
     let text: String = text.trim().chars().filter(|c| !matches!(c, ' ' | '\u{A0}' | '\u{202F}' | '\'')).collect();
@@ -127,27 +83,6 @@ fn with_fraction(whole: &str, fraction: &str, places: usize) -> Typed {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts_are_read_with_the_currencys_own_places() {
-        let cases = [
-            ("420000", "EUR", Some("EUR 4,200.00")),
-            ("5", "EUR", Some("EUR 0.05")),
-            ("0", "EUR", Some("EUR 0.00")),
-            ("-1500", "EUR", Some("EUR -15.00")),
-            ("420000", "JPY", Some("JPY 420,000")),
-            ("420000", "KWD", Some("KWD 420.000")),
-            ("123456789012345678901234567890", "USD", Some("USD 1,234,567,890,123,456,789,012,345,678.90")),
-            ("420000", "XXX", None),
-            ("420000", "eur", None),
-            ("4200.5", "EUR", None),
-            ("4e2", "EUR", None),
-            ("", "EUR", None),
-        ];
-        for (minor, currency, expected) in cases {
-            assert_eq!(reading(minor, currency).as_deref(), expected, "{minor} {currency}");
-        }
-    }
 
     #[test]
     fn typed_amounts_are_accepted_only_when_they_mean_one_thing() {

@@ -1,0 +1,375 @@
+//! What the main window may know: rows, counts, states. Strings only; nothing that decides.
+
+use serde::{Deserialize, Serialize};
+use vidimus_core::render::NodeKind;
+
+use crate::console::{Console, GateState, KeyState};
+use crate::errors::Told;
+use crate::limits::INBOX_ROWS_MAX;
+use crate::mirror::RequestRow;
+use crate::review::card::Card;
+use crate::review::permission::role_of;
+use crate::review::state::clock_text;
+use crate::settings::{Privacy, Theme};
+use crate::strings;
+use crate::text::money::grouped;
+use crate::text::time;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    Waiting,
+    Mine,
+    Decided,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    Expires,
+    Newest,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InboxQuery {
+    pub view: View,
+    pub search: String,
+    pub sort: Sort,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Flag {
+    pub id: &'static str,
+    pub text: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct InboxRow {
+    pub request: String,
+    pub state: String,
+    pub effect: String,
+    pub reversibility: String,
+    pub headline: Option<String>,
+    pub argument_count: String,
+    pub tool: String,
+    pub agent: String,
+    pub on_behalf_of: Option<String>,
+    pub flags: Vec<Flag>,
+    pub expires_in_text: String,
+    pub expires_soon: bool,
+    pub expires_at_text: String,
+    pub received_at_text: String,
+    pub approvals_text: String,
+    pub eligible: bool,
+    pub not_eligible_text: Option<String>,
+    pub tombstone_text: Option<String>,
+    pub accessible_name: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct InboxCounts {
+    pub waiting: String,
+    pub mine: String,
+    pub decided: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct InboxPage {
+    pub rows: Vec<InboxRow>,
+    pub total: String,
+    pub counts: InboxCounts,
+    pub taken_at_text: String,
+}
+
+/// A request with what the inbox needs of it.
+struct Entry {
+    card: Card,
+    eligible: Result<(), Told>,
+    decided_by_me: bool,
+}
+
+/// One view of the inbox now.
+pub fn page(console: &Console, query: &InboxQuery) -> InboxPage {
+    let now_ms = console.now_ms();
+    let entries = entries(console);
+    let in_view = |entry: &Entry, view: View| match view {
+        View::Waiting => is_waiting(entry),
+        View::Mine => is_waiting(entry) && entry.eligible.is_ok(),
+        View::Decided => entry.decided_by_me,
+    };
+    let count = |view: View| grouped(&entries.iter().filter(|entry| in_view(entry, view)).count().to_string());
+    let counts = InboxCounts { waiting: count(View::Waiting), mine: count(View::Mine), decided: count(View::Decided) };
+    let mut shown: Vec<&Entry> = entries.iter().filter(|entry| in_view(entry, query.view)).collect();
+    match query.sort {
+        Sort::Expires => shown.sort_by_key(|entry| (entry.card.listed.waits_until_ms, entry.card.listed.position)),
+        Sort::Newest => shown.sort_by_key(|entry| std::cmp::Reverse(entry.card.listed.position)),
+    }
+    let rows: Vec<InboxRow> =
+        shown.into_iter().map(|entry| row(console, entry, now_ms)).filter(|row| matches(row, &query.search)).collect();
+    InboxPage {
+        total: grouped(&rows.len().to_string()),
+        rows: rows.into_iter().take(INBOX_ROWS_MAX).collect(),
+        counts,
+        taken_at_text: time::hour_minute_second(now_ms, &console.zone),
+    }
+}
+
+/// One row, for a request that ended while it stood in a list.
+pub fn row_of(console: &Console, request: &str) -> Option<InboxRow> {
+    let now_ms = console.now_ms();
+    entries(console).iter().find(|entry| entry.card.listed.request == request).map(|entry| row(console, entry, now_ms))
+}
+
+/// Requests that wait and that this person can decide, soonest expiry first.
+pub fn decidable(console: &Console) -> Vec<Card> {
+    entries(console).into_iter().filter(|entry| is_waiting(entry) && entry.eligible.is_ok()).map(|entry| entry.card).collect()
+}
+
+/// The request to go on with after another.
+pub fn next_after(console: &Console, request: &str) -> Option<String> {
+    decidable(console).into_iter().map(|card| card.listed.request).find(|other| other != request)
+}
+
+fn is_waiting(entry: &Entry) -> bool {
+    entry.card.listed.state == "pending"
+}
+
+fn entries(console: &Console) -> Vec<Entry> {
+    let standing = console.standing();
+    let me = standing.as_ref().map(|standing| standing.person.person.to_string());
+    let rows = console.read(|mirror| {
+        let mut rows: Vec<RequestRow> = mirror.waiting()?;
+        rows.extend(mirror.ended()?);
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            let decided_by_me =
+                me.is_some() && mirror.decisions(&row.request)?.iter().any(|decision| Some(&decision.approver) == me.as_ref());
+            if let Some(card) = Card::read(mirror, &console.tables, &row.request)? {
+                read.push((card, decided_by_me));
+            }
+        }
+        Ok(read)
+    });
+    rows.unwrap_or_default()
+        .into_iter()
+        // Another role's request: its arguments are not for this person.
+        .filter(|(card, _)| card.frozen.is_some() || card.listed.body_fault.is_some())
+        .map(|(card, decided_by_me)| {
+            let eligible = match (&standing, &card.frozen) {
+                (Some(standing), Some(frozen)) => role_of(frozen, standing).map(|_| ()),
+                (Some(_), None) => Ok(()),
+                (None, _) => Err(Told::new("E-KEY-6", strings::KEY_WAITING)),
+            };
+            Entry { card, eligible, decided_by_me }
+        })
+        .collect()
+}
+
+fn row(console: &Console, entry: &Entry, now_ms: i64) -> InboxRow {
+    let card = &entry.card;
+    let listed = &card.listed;
+    let members = card.frozen.as_ref().map(vidimus_core::frozen::FrozenRequest::members);
+    let left_ms = listed.waits_until_ms - now_ms;
+    let waiting = listed.state == "pending";
+    let needed = members.map_or(1, |members| members.needs.iter().map(|need| need.quorum).sum::<u32>());
+    let mut flags: Vec<Flag> = Vec::new();
+    for warning in &card.warnings {
+        if !flags.iter().any(|flag| flag.text == warning.flag) {
+            flags.push(Flag { id: warning.id, text: warning.flag });
+        }
+    }
+    if card.fault.is_some() {
+        flags.insert(0, Flag { id: "fault", text: strings::FLAG_FAULT });
+    }
+    let tombstone_text = (!waiting).then(|| tombstone(console, listed));
+    let mut row = InboxRow {
+        request: listed.request.clone(),
+        state: listed.state.clone(),
+        effect: members.map_or("money", |members| members.effect.as_str()).to_owned(),
+        reversibility: card.friction().as_str().to_owned(),
+        headline: card.headline(),
+        argument_count: grouped(
+            &card.values.iter().filter(|value| !matches!(value.node.kind, NodeKind::Object | NodeKind::Array)).count().to_string(),
+        ),
+        tool: listed.tool.clone(),
+        agent: listed.agent.clone(),
+        on_behalf_of: members.and_then(|members| members.on_behalf_of.clone()),
+        flags,
+        expires_in_text: time::left(listed.waits_until_ms, now_ms),
+        expires_soon: waiting && left_ms < 60_000,
+        expires_at_text: time::day_and_time(listed.waits_until_ms, now_ms, &console.zone),
+        received_at_text: time::day_and_time(listed.at_ms, now_ms, &console.zone),
+        approvals_text: strings::approvals_short(needed, listed.given),
+        eligible: entry.eligible.is_ok(),
+        not_eligible_text: entry.eligible.as_ref().err().map(|told| told.text.clone()),
+        tombstone_text,
+        accessible_name: String::new(),
+    };
+    row.accessible_name = accessible_name(&row);
+    row
+}
+
+fn tombstone(console: &Console, listed: &RequestRow) -> String {
+    let decisions = console.read(|mirror| mirror.decisions(&listed.request)).unwrap_or_default();
+    let by = decisions.last().and_then(|decision| {
+        let roster = console.read(crate::mirror::Mirror::roster).flatten()?;
+        let id = decision.approver.parse().ok()?;
+        roster.person(&id).map(|person| person.name.clone())
+    });
+    let at = time::hour_minute(
+        listed.ended_at_ms.or_else(|| decisions.last().map(|decision| decision.at_ms)).unwrap_or(listed.at_ms),
+        &console.zone,
+    );
+    strings::tombstone(&listed.state, by.as_deref(), &at)
+}
+
+fn accessible_name(row: &InboxRow) -> String {
+    let what = row.headline.clone().unwrap_or_else(|| strings::no_template(&row.argument_count));
+    let flags: Vec<&str> = row.flags.iter().map(|flag| flag.text).collect();
+    let state = row.tombstone_text.clone().unwrap_or_else(|| strings::expires_in(&row.expires_in_text));
+    [row.reversibility.as_str(), row.effect.as_str(), &state, &what, &row.tool, &row.agent, &flags.join(", "), &row.approvals_text]
+        .iter()
+        .filter(|part| !part.is_empty())
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Every word of the search is somewhere in the row; amounts also without their grouping.
+fn matches(row: &InboxRow, search: &str) -> bool {
+    let headline = row.headline.clone().unwrap_or_default();
+    let hay =
+        [&row.request, &row.tool, &row.agent, &headline, &headline.replace(',', ""), &row.reversibility, &row.effect, &row.approvals_text]
+            .map(|part| part.to_lowercase())
+            .join(" ");
+    search.to_lowercase().split_whitespace().all(|word| hay.contains(word))
+}
+
+// The states of the frame.
+
+#[derive(Debug, Clone, Serialize)]
+pub struct StateText {
+    pub state: &'static str,
+    pub since_text: String,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ClockState {
+    pub state: &'static str,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyText {
+    pub state: &'static str,
+    pub label: String,
+    pub text: String,
+    pub error_id: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PersonText {
+    pub name: String,
+    pub roles: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct MirrorText {
+    pub state: &'static str,
+    pub size: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct NoticesText {
+    pub available: bool,
+    pub error_id: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ConsoleState {
+    pub environment: Option<&'static str>,
+    pub gate: StateText,
+    pub clock: ClockState,
+    pub key: KeyText,
+    pub person: Option<PersonText>,
+    pub automated: bool,
+    pub mirror: MirrorText,
+    pub notifications: NoticesText,
+    pub theme: Theme,
+    pub window_title: String,
+}
+
+/// The settings that cross to the page, with what it says about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SettingsText {
+    pub theme: Theme,
+    pub notification_privacy: Privacy,
+    pub version: String,
+    pub build: String,
+}
+
+pub fn console_state(console: &Console) -> ConsoleState {
+    let membership = console.membership();
+    let standing = console.standing();
+    let waiting = decidable(console).len();
+    let mirror = mirror_text(console);
+    let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
+    let environment = membership.as_ref().map(|membership| membership.environment.as_str());
+    let person = match (&standing, &membership) {
+        (Some(standing), _) => {
+            Some(PersonText { name: standing.person.name.clone(), roles: standing.person.roles.iter().map(ToString::to_string).collect() })
+        }
+        (None, Some(membership)) => Some(PersonText { name: membership.name.clone(), roles: membership.roles.clone() }),
+        (None, None) => None,
+    };
+    let shared = console.shared();
+    let (gate_state, detail) = match &shared.gate {
+        GateState::None => ("none", String::new()),
+        GateState::Connecting => ("connecting", String::new()),
+        GateState::Connected => ("connected", String::new()),
+        GateState::Offline => ("offline", String::new()),
+        GateState::Refused(told) => ("refused", told.text.clone()),
+        GateState::IdentityChanged => ("identity_changed", strings::IDENTITY_CHANGED.to_owned()),
+    };
+    let (key_state, key_text, error_id) = match &shared.key {
+        KeyState::None => ("none", String::new(), None),
+        KeyState::Waiting => ("waiting", strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
+        KeyState::Active => ("active", String::new(), None),
+        KeyState::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
+        KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
+    };
+    let offset = shared.clock_offset_ms;
+    ConsoleState {
+        environment,
+        gate: StateText { state: gate_state, since_text: time::hour_minute(shared.gate_since_ms, &console.zone), detail },
+        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { "ok" } else { "off" }, text: clock_text(offset) },
+        key: KeyText { state: key_state, label, text: key_text, error_id },
+        person,
+        automated: console.automated,
+        mirror,
+        notifications: NoticesText {
+            available: shared.notices_fault.is_none(),
+            error_id: shared.notices_fault.as_ref().map(|told| told.id),
+        },
+        theme: shared.settings.theme,
+        window_title: strings::window_title(environment, waiting, console.automated),
+    }
+}
+
+fn mirror_text(console: &Console) -> MirrorText {
+    let fault = console.shared().mirror_fault.clone();
+    let slot = console.mirror();
+    let Some(mirror) = slot.as_ref() else {
+        return MirrorText { state: "empty", size: "0".to_owned(), text: fault.map(|told| told.text).unwrap_or_default() };
+    };
+    let size = grouped(&mirror.size().to_string());
+    match (mirror.broken(), fault, mirror.size()) {
+        (Some((position, _)), _, _) => MirrorText { state: "broken", size, text: strings::log_broken(position) },
+        (None, Some(told), _) => MirrorText { state: "broken", size, text: told.text },
+        (None, None, 0) => MirrorText { state: "empty", size, text: String::new() },
+        (None, None, _) => MirrorText { state: "verified", size, text: String::new() },
+    }
+}

@@ -1,0 +1,239 @@
+//! Follows the gate: a session by the device key, the log as a stream, and again after each loss.
+//!
+//! Owns the connection. What a record means is the mirror's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use vidimus_api::client::{ApproverClient, ClientError, GateClient};
+use vidimus_api::log::LogEvent;
+use vidimus_api::raw_json;
+use vidimus_api::session::{SessionChallengeRequest, SessionRequest};
+use vidimus_core::sign::SecretKey;
+use vidimus_core::statement::SessionStatement;
+
+use crate::clock;
+use crate::console::{Change, Console, GateState, KeyState};
+use crate::enrolment::{self, Kept, Membership};
+use crate::errors::Told;
+use crate::limits::{RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
+use crate::mirror::{Batch, Mirror, MirrorFault};
+use crate::strings;
+
+/// Why following ended.
+enum Ended {
+    /// The connection was lost, or there was none.
+    Lost,
+    /// The gate refused this console.
+    Refused(String, Told),
+    /// The log or its copy cannot be followed any further.
+    Mirror(MirrorFault),
+    /// The keyring did not give the device key.
+    Key(Told),
+}
+
+impl From<ClientError> for Ended {
+    fn from(error: ClientError) -> Self {
+        match &error {
+            ClientError::Refused(problem) => Self::Refused(problem.code.clone(), Told::of_gate(&error)),
+            ClientError::Unreachable(_) | ClientError::Unreadable { .. } | ClientError::AddressMalformed { .. } => Self::Lost,
+        }
+    }
+}
+
+/// Follows the gate for as long as the program runs.
+pub async fn follow(console: Arc<Console>) {
+    let mut generation = console.generation();
+    loop {
+        generation.mark_unchanged();
+        tokio::select! {
+            () = follow_enrolment(&console) => {}
+            _ = generation.changed() => {}
+        }
+        console.shared().client = None;
+    }
+}
+
+/// Follows one enrolment; returns only to begin anew.
+async fn follow_enrolment(console: &Arc<Console>) {
+    let kept = console.shared().kept.clone();
+    let Some(membership) = kept.as_ref().and_then(Kept::membership).cloned() else {
+        console.set_gate(GateState::None);
+        console.set_key(KeyState::None);
+        return std::future::pending().await;
+    };
+    if let Err(fault) = open_mirror(console, &membership) {
+        console.shared().mirror_fault = Some(mirror_told(&fault));
+    }
+    console.set_gate(GateState::Connecting);
+    let mut wait_ms = RECONNECT_FIRST_MS;
+    loop {
+        let begun = clock::now_ms();
+        let ended = match attempt(console, &membership).await {
+            Ok(()) => Ended::Lost,
+            Err(ended) => ended,
+        };
+        console.shared().client = None;
+        if !say(console, ended) {
+            return std::future::pending().await;
+        }
+        // A connection that stood for a while was no failed attempt.
+        let stood = clock::now_ms().saturating_sub(begun) > 10_000;
+        wait_ms = if stood { RECONNECT_FIRST_MS } else { (wait_ms * 2).min(RECONNECT_MAX_MS) };
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+    }
+}
+
+/// Tells what ended. False when trying again cannot help.
+fn say(console: &Console, ended: Ended) -> bool {
+    match ended {
+        Ended::Lost => console.set_gate(GateState::Offline),
+        Ended::Key(told) => {
+            console.set_key(KeyState::Error(told));
+            console.set_gate(GateState::Offline);
+        }
+        Ended::Refused(code, told) => match code.as_str() {
+            "key_waiting" => {
+                console.set_key(KeyState::Waiting);
+                console.set_gate(GateState::Connected);
+            }
+            "key_stopped" | "key_unknown" => {
+                console.set_key(KeyState::Stopped);
+                console.set_gate(GateState::Refused(told));
+            }
+            _ => console.set_gate(GateState::Refused(told)),
+        },
+        Ended::Mirror(fault) => {
+            let told = mirror_told(&fault);
+            let broken = matches!(fault, MirrorFault::Broken { .. } | MirrorFault::Other(_));
+            let foreign = matches!(&fault, MirrorFault::Broken { what, .. } if what.starts_with("the checkpoint does not verify"));
+            console.shared().mirror_fault = Some(told);
+            console.set_gate(if foreign { GateState::IdentityChanged } else { GateState::Offline });
+            console.tell(Change::State);
+            return !broken;
+        }
+    }
+    true
+}
+
+fn mirror_told(fault: &MirrorFault) -> Told {
+    match fault {
+        MirrorFault::Broken { position, .. } => Told::new("E-AUD-1", strings::log_broken(*position)),
+        MirrorFault::Store(_) => Told::new("E-AUD-3", strings::MIRROR_UNWRITABLE),
+        MirrorFault::Other(whose) => Told::new("E-AUD-3", strings::mirror_of_another(whose)),
+    }
+}
+
+fn open_mirror(console: &Console, membership: &Membership) -> Result<(), MirrorFault> {
+    let mut slot = console.mirror();
+    let opened = slot.as_ref().is_some_and(|mirror| *mirror.identity() == membership.identity());
+    if !opened {
+        *slot = None;
+        *slot = Some(Mirror::open(&console.profile.mirror_file(), membership.identity())?);
+    }
+    Ok(())
+}
+
+async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), Ended> {
+    let kept = console.shared().kept.clone();
+    if let Some(Kept::Made { hand_in, .. }) = kept {
+        hand_in_again(console, membership, &hand_in).await?;
+    }
+    open_mirror(console, membership).map_err(Ended::Mirror)?;
+    if let Some((position, what)) = console.mirror().as_ref().and_then(|mirror| mirror.broken().map(|(at, what)| (at, what.to_owned()))) {
+        return Err(Ended::Mirror(MirrorFault::Broken { position, what }));
+    }
+    let device = device_key(console, membership).await?;
+    let gate = GateClient::new(&membership.url)?;
+    let (client, session) = open_session(&gate, membership, &device).await?;
+    {
+        let mut shared = console.shared();
+        shared.clock_offset_ms = session.now.as_ms().saturating_sub(clock::now_ms());
+        shared.mirror_fault = None;
+        if matches!(shared.kept, Some(Kept::Waiting { .. } | Kept::Made { .. })) {
+            let kept = Kept::Active { membership: membership.clone() };
+            // Should this not be kept, the next start asks the gate again.
+            let _ = kept.save(&console.profile);
+            shared.kept = Some(kept);
+        }
+    }
+    let head = client.checkpoint().await?;
+    if let Some(mirror) = console.mirror().as_mut() {
+        mirror.check_head(&head).map_err(Ended::Mirror)?;
+    }
+    console.shared().client = Some(client.clone());
+    console.set_key(KeyState::Active);
+    read_log(console, &client).await
+}
+
+async fn hand_in_again(console: &Console, membership: &Membership, hand_in: &enrolment::HandIn) -> Result<(), Ended> {
+    match enrolment::send(&console.profile, membership, hand_in).await {
+        Ok(kept) => {
+            console.shared().kept = Some(kept);
+            console.tell(Change::State);
+            Ok(())
+        }
+        // The first hand-in may have arrived without its answer: then a session opens.
+        Err(enrolment::EnrolmentFault::Gate(ClientError::Refused(_))) => Ok(()),
+        Err(_) => Err(Ended::Lost),
+    }
+}
+
+async fn device_key(console: &Arc<Console>, membership: &Membership) -> Result<SecretKey, Ended> {
+    let keyring = console.keyring.clone();
+    let binding = membership.binding(&console.profile);
+    let expected = membership.device_key;
+    let loaded = tokio::task::spawn_blocking(move || keyring.device_key(&binding)).await;
+    let told = |error| Ended::Key(Told::of_key(&error, clock::now_ms()));
+    let seed = loaded.map_err(|_| told(crate::keys::KeyError::NoService))?.map_err(told)?;
+    let key = SecretKey::from_seed(&seed);
+    if key.public() == expected { Ok(key) } else { Err(told(crate::keys::KeyError::Foreign)) }
+}
+
+async fn open_session(
+    gate: &GateClient,
+    membership: &Membership,
+    device: &SecretKey,
+) -> Result<(ApproverClient, vidimus_api::session::SessionAnswer), Ended> {
+    let key_sha256 = device.public().digest();
+    let challenge = gate.session_challenge(&SessionChallengeRequest { key_sha256 }).await?;
+    let statement = SessionStatement {
+        gate: membership.gate,
+        environment: membership.environment,
+        key_sha256,
+        challenge: challenge.challenge,
+        issued_at: challenge.issued_at,
+    };
+    let envelope = statement
+        .sign(device)
+        .and_then(|envelope| envelope.to_json().canonical())
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .and_then(|text| raw_json(text).ok())
+        .ok_or(Ended::Lost)?;
+    let session = gate.open_session(&SessionRequest { envelope }).await?;
+    Ok((gate.with_session(session.session.clone()), session))
+}
+
+async fn read_log(console: &Arc<Console>, client: &ApproverClient) -> Result<(), Ended> {
+    let from = console.mirror().as_ref().map_or(0, Mirror::size);
+    let mut stream = client.log_stream(from).await?;
+    let mut batch = Batch::default();
+    console.set_gate(GateState::Connected);
+    while let Some(event) = stream.next().await? {
+        match event {
+            LogEvent::Record(record) => batch.push(record),
+            LogEvent::Checkpoint(checkpoint) => {
+                let applied = {
+                    let mut slot = console.mirror();
+                    let Some(mirror) = slot.as_mut() else { return Ok(()) };
+                    batch.settle(mirror, &checkpoint.note).map_err(Ended::Mirror)?
+                };
+                if applied.records > 0 {
+                    console.tell(Change::Log(applied));
+                }
+            }
+        }
+    }
+    Ok(())
+}

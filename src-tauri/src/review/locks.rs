@@ -1,0 +1,141 @@
+//! What keeps approving, or deciding at all, from being possible now; each in words.
+
+use crate::console::{Console, GateState, KeyState};
+use crate::errors::Told;
+use crate::limits::ARM_MS;
+use crate::review::permission::role_of;
+use crate::review::{GateSays, Panel, Review};
+use crate::strings;
+use crate::text::time;
+
+use vidimus_core::ids::Reversibility;
+
+/// The locks on one request at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// Nothing on this page opens these.
+    pub hard: Vec<String>,
+    /// These open by reading, waiting or answering.
+    pub soft: Vec<String>,
+    /// What keeps even denying from being possible.
+    pub deny: Vec<String>,
+    /// The request is no longer waiting.
+    pub ended: bool,
+}
+
+impl Locks {
+    pub fn can_approve(&self) -> bool {
+        self.hard.is_empty() && self.soft.is_empty() && !self.ended
+    }
+
+    pub fn can_deny(&self) -> bool {
+        self.deny.is_empty() && !self.ended
+    }
+}
+
+/// Looks at everything that approving and denying depend on.
+pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
+    let mut locks = Locks::default();
+    let mut deny: Vec<Told> = Vec::new();
+    let mut hard: Vec<Told> = Vec::new();
+    let listed = &review.card.listed;
+    let state = console.read(|mirror| mirror.request(&listed.request)).flatten();
+    let (state, waits_until_ms) = state.map_or(("gone".to_owned(), 0), |row| (row.state, row.waits_until_ms));
+    locks.ended = state != "pending" || now_ms >= waits_until_ms;
+    if state != "pending" {
+        deny.push(Told::new(strings::ended_id(&state), strings::ended(&state)));
+    } else if now_ms >= waits_until_ms {
+        deny.push(Told::new("E-EXP-1", strings::expired(&time::hour_minute(waits_until_ms, &console.zone))));
+    }
+    deny.extend(standing_locks(console, review));
+    hard.extend(deny.iter().cloned());
+    if let Some(told) = review.card.fault_told() {
+        hard.push(told);
+    }
+    if let GateSays::Differs(_) = review.gate_says {
+        hard.push(Told::new("E-REQ-1", strings::BYTES_DIFFER));
+    }
+    hard.extend(log_locks(console));
+    if review.wrong_answers >= crate::limits::WRONG_ANSWERS_MAX && now_ms < review.answer_wait_until_ms {
+        hard.push(Told::new("E-DEC-6", strings::answers_paused(&time::left(review.answer_wait_until_ms, now_ms))));
+    }
+    hard.dedup();
+    locks.hard = hard.iter().map(Told::line).collect();
+    locks.deny = deny.iter().map(Told::line).collect();
+    locks.soft = soft(review, now_ms);
+    locks
+}
+
+/// The connection, the key, and whether this person may decide.
+fn standing_locks(console: &Console, review: &Review) -> Vec<Told> {
+    let mut found = Vec::new();
+    let shared = console.shared();
+    match &shared.gate {
+        GateState::Connected => {}
+        GateState::IdentityChanged => found.push(Told::new("E-NET-4", strings::IDENTITY_CHANGED)),
+        GateState::Refused(told) => found.push(told.clone()),
+        GateState::None | GateState::Connecting | GateState::Offline => {
+            let since = time::hour_minute(shared.gate_since_ms, &console.zone);
+            found.push(Told::new("E-NET-1", strings::offline_since(&since)));
+        }
+    }
+    match &shared.key {
+        KeyState::Active => {}
+        KeyState::None => found.push(Told::new("E-KEY-4", strings::NOT_ENROLLED)),
+        KeyState::Waiting => found.push(Told::new("E-KEY-6", strings::KEY_WAITING)),
+        KeyState::Stopped => found.push(Told::new("E-KEY-5", strings::KEY_STOPPED)),
+        KeyState::Error(told) => found.push(told.clone()),
+    }
+    let active = shared.key == KeyState::Active;
+    drop(shared);
+    match (console.standing(), &review.card.frozen) {
+        (Some(standing), Some(frozen)) => found.extend(role_of(frozen, &standing).err()),
+        (None, _) if active => found.push(Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER)),
+        _ => {}
+    }
+    found
+}
+
+fn log_locks(console: &Console) -> Vec<Told> {
+    let mut found = Vec::new();
+    if let Some((position, _)) = console.mirror().as_ref().and_then(|mirror| mirror.broken().map(|(at, what)| (at, what.to_owned()))) {
+        found.push(Told::new("E-AUD-1", strings::log_broken(position)));
+    }
+    found.extend(console.shared().mirror_fault.clone());
+    let pinned = console.membership().and_then(|membership| membership.roster_sha256);
+    if let Some(pinned) = pinned
+        && console.read(|mirror| mirror.has_roster(&pinned)) == Some(false)
+    {
+        found.push(Told::new("E-NET-4", strings::ROSTER_NOT_PINNED));
+    }
+    found
+}
+
+fn soft(review: &Review, now_ms: i64) -> Vec<String> {
+    let mut found = Vec::new();
+    let unseen = review.unseen();
+    if !unseen.is_empty() {
+        found.push(strings::unseen(unseen.len(), review.parts.count(), review.parts.pages(), &pages_of(&unseen)));
+    }
+    let arm_ms = i64::try_from(ARM_MS).unwrap_or(0);
+    match review.focused_since_ms {
+        None => found.push(strings::NOT_FOCUSED.to_owned()),
+        Some(since) if now_ms - since < arm_ms => found.push(strings::ARMING.to_owned()),
+        Some(_) if now_ms - review.panel_since_ms < arm_ms => found.push(strings::ARMING.to_owned()),
+        Some(_) => {}
+    }
+    if review.panel == Panel::Approve && review.card.friction() == Reversibility::Irreversible {
+        if now_ms < review.answer_wait_until_ms {
+            found.push(strings::answer_wait(&time::left(review.answer_wait_until_ms, now_ms)));
+        } else if review.question.as_ref().is_none_or(|asked| !asked.answered) {
+            found.push(strings::ANSWER_FIRST.to_owned());
+        }
+    }
+    found
+}
+
+fn pages_of(unseen: &[(usize, usize)]) -> Vec<usize> {
+    let mut pages: Vec<usize> = unseen.iter().map(|(_, page)| *page).collect();
+    pages.dedup();
+    pages
+}

@@ -1,0 +1,282 @@
+//! The sections of a review page around the arguments.
+
+use vidimus_core::ids::{Effect, Reversibility};
+use vidimus_core::template::Piece;
+
+use crate::console::Console;
+use crate::html::{Element, Tag, el};
+use crate::review::card::{BytesFault, Card};
+use crate::review::compare::{Comparison, Difference};
+use crate::review::parts::Shown;
+use crate::review::{GateSays, Review};
+use crate::strings;
+use crate::text::money::grouped;
+use crate::text::time;
+use crate::trusted::literal;
+
+/// The sentence, the chips and the deadline.
+pub fn lead(console: &Console, card: &Card) -> Element {
+    let heading =
+        el(Tag::H1).class("sentence").attr("id", "title").attr("tabindex", "-1").flag("autofocus", true).attr("data-part", "sentence");
+    let heading = match &card.sentence {
+        Some(pieces) => heading.children(pieces.iter().map(piece)),
+        None => heading.text(strings::no_template_title(&card.listed.tool, card.values.len())),
+    };
+    let mut lead = el(Tag::Div).class("lead").attr("data-part", "lead").child(heading);
+    if let Some(row) = &card.row
+        && let Some(summary) = &row.summary
+    {
+        let paths: Vec<String> = summary.paths().map(|path| format!("args.{path}")).collect();
+        lead = lead.child(el(Tag::P).class("quiet").attr("data-part", "sentence-source").text(strings::sentence_from(&paths)));
+    }
+    lead.child(chips(card)).child(deadline(console, card))
+}
+
+fn piece(piece: &Piece) -> Element {
+    match piece {
+        Piece::Text(text) => el(Tag::Span).text(text.clone()),
+        Piece::Value { text, .. } => literal::inline(text),
+        Piece::Absent { .. } => el(Tag::Em).text(strings::NOT_GIVEN),
+    }
+}
+
+fn chips(card: &Card) -> Element {
+    let mut chips = el(Tag::Div).class("chips").attr("data-part", "chips").child(friction_chip(card.friction()));
+    if let Some(frozen) = &card.frozen {
+        let members = frozen.members();
+        chips = chips.child(effect_chip(members.effect));
+        if members.friction != members.reversibility {
+            chips = chips.child(el(Tag::Span).class("chip warn").text(strings::FRICTION_RAISED));
+        }
+    }
+    if !card.warnings.is_empty() {
+        chips = chips.child(el(Tag::Span).class("chip warn").attr("data-part", "risk").text(strings::checks(card.warnings.len())));
+    }
+    chips
+}
+
+fn friction_chip(friction: Reversibility) -> Element {
+    let (class, icon) = match friction {
+        Reversibility::Reversible => ("chip reversible", "↺"),
+        Reversibility::Compensable => ("chip compensable", "≈"),
+        Reversibility::Irreversible => ("chip irreversible", "⬣"),
+    };
+    chip(class, icon, &friction.as_str().to_uppercase()).attr("data-part", "reversibility")
+}
+
+fn effect_chip(effect: Effect) -> Element {
+    let (class, icon) = match effect {
+        Effect::Read => ("chip read", "◉"),
+        Effect::Write => ("chip write", "✎"),
+        Effect::Money => ("chip money", "⌂"),
+    };
+    chip(class, icon, &effect.as_str().to_uppercase()).attr("data-part", "effect")
+}
+
+fn chip(class: &'static str, icon: &str, word: &str) -> Element {
+    el(Tag::Span).class(class).child(el(Tag::Span).class("icon").attr("aria-hidden", "true").text(icon)).text(word)
+}
+
+fn deadline(console: &Console, card: &Card) -> Element {
+    let at = time::day_and_time(card.listed.waits_until_ms, console.now_ms(), &console.zone);
+    el(Tag::P)
+        .class("deadline")
+        .attr("data-part", "deadline")
+        .child(el(Tag::B).attr("data-live", "left").text(""))
+        .child(el(Tag::Span).class("quiet").text(strings::expires_at(&at)))
+        .child(el(Tag::Span).class("quiet").attr("data-live", "approvals").text(""))
+}
+
+/// The checks above the arguments.
+pub fn warnings(review: &Review, counts: bool) -> Option<Element> {
+    let card = &review.card;
+    if card.warnings.is_empty() {
+        return None;
+    }
+    let number = review.parts.on_page(1).find(|part| part.shown == Shown::Warnings).map(|part| part.number);
+    let mut notice = el(Tag::Section).class("notice warn").attr("data-part", "warnings").attr("aria-label", strings::CHECKS);
+    if let Some(number) = number
+        && counts
+    {
+        notice = notice.attr("data-part-number", number.to_string());
+    }
+    for warning in &card.warnings {
+        let mut text = el(Tag::Div).child(el(Tag::P).text(warning.text.clone()));
+        if let Some((known, here)) = &warning.compared {
+            text = text
+                .child(el(Tag::P).class("value").text(format!("{} ", strings::KNOWN)).child(literal::inline(known)))
+                .child(el(Tag::P).class("value").text(format!("{} ", strings::HERE)).child(literal::inline(here)));
+        }
+        notice = notice.child(
+            el(Tag::Div)
+                .class("line")
+                .attr("data-warning", warning.id)
+                .child(el(Tag::Span).attr("aria-hidden", "true").text("▲"))
+                .child(text),
+        );
+    }
+    Some(notice)
+}
+
+/// What differs from the last approved request of the kind.
+pub fn compared(console: &Console, card: &Card, comparison: Option<&Comparison>) -> Element {
+    let block = el(Tag::Section).class("block").attr("data-part", "compared").child(header(strings::COMPARED));
+    let Some(comparison) = comparison else {
+        let size = console.read(|mirror| Ok(mirror.size())).unwrap_or(0);
+        return block.child(
+            inner().child(el(Tag::P).class("quiet").text(strings::nothing_to_compare(&card.listed.tool, &grouped(&size.to_string())))),
+        );
+    };
+    let at = time::day_and_time(comparison.at_ms, console.now_ms(), &console.zone);
+    let mut list = el(Tag::Ul).class("changes");
+    for difference in &comparison.differences {
+        list = list.child(difference_line(difference));
+    }
+    let mut body =
+        inner().child(el(Tag::P).class("quiet").text(strings::compared_with(&at, &comparison.request, comparison.same_agent))).child(list);
+    if comparison.differences.is_empty() {
+        body = body.child(el(Tag::P).text(strings::NO_DIFFERENCE));
+    }
+    if !comparison.same.is_empty() {
+        body = body.child(el(Tag::P).class("quiet").text(strings::same_values(&comparison.same)));
+    }
+    block.child(body)
+}
+
+fn difference_line(difference: &Difference) -> Element {
+    let line = |sign: &'static str, word: &'static str, path: &str, values: Element| {
+        el(Tag::Li)
+            .child(el(Tag::B).attr("aria-label", word).text(sign))
+            .child(el(Tag::Span).class("mono").child(literal::inline(path)))
+            .child(values)
+    };
+    let old = |text: &str| el(Tag::Div).class("value old").child(literal::inline(text));
+    let new = |text: &str| el(Tag::Div).class("value").child(literal::inline(text));
+    match difference {
+        Difference::Added { path, here } => line("+", strings::ADDED, path, el(Tag::Div).child(new(here))),
+        Difference::Removed { path, there } => line("−", strings::REMOVED, path, el(Tag::Div).child(old(there))),
+        Difference::Changed { path, there, here } => {
+            line("~", strings::CHANGED, path, el(Tag::Div).child(old(&format!("{there} →"))).child(new(here)))
+        }
+    }
+}
+
+/// What the agent wrote about its own call, apart and marked.
+pub fn says(review: &Review, counts: bool) -> Option<Element> {
+    let text = review.card.listed.says.as_ref()?;
+    let number = review.parts.on_page(1).find(|part| part.shown == Shown::Says).map(|part| part.number);
+    let mut block = el(Tag::Section).class("block").attr("data-part", "says");
+    if let Some(number) = number
+        && counts
+    {
+        block = block.attr("data-part-number", number.to_string());
+    }
+    Some(block.child(header(strings::AGENT_SAYS)).child(inner().child(el(Tag::Div).class("said").child(literal::value(text)))))
+}
+
+/// Who asks for whom, where, under which rule, and when.
+pub fn facts(console: &Console, card: &Card) -> Element {
+    let mut list = el(Tag::Dl).class("facts");
+    let mut add = |name: &'static str, value: Element| {
+        let taken = std::mem::replace(&mut list, el(Tag::Dl));
+        list = taken.child(el(Tag::Dt).text(name)).child(el(Tag::Dd).child(value));
+    };
+    let plain = |text: &str| el(Tag::Span).child(literal::inline(text));
+    let mono = |text: &str| el(Tag::Span).class("mono").child(literal::inline(text));
+    add(strings::FACT_REQUEST, mono(&card.listed.request));
+    add(strings::FACT_TOOL, mono(&card.listed.tool));
+    if let Some(frozen) = &card.frozen {
+        let members = frozen.members();
+        let chain: Vec<String> = members.agents.iter().map(|link| link.agent.to_string()).collect();
+        add(strings::FACT_AGENT, plain(&chain.join(" ← ")));
+        let owners: Vec<String> = members.agents.iter().filter_map(|link| link.owner).map(|owner| person_name(console, &owner)).collect();
+        if !owners.is_empty() {
+            add(strings::FACT_OWNER, plain(&owners.join(", ")));
+        }
+        add(strings::FACT_BEHALF, members.on_behalf_of.as_deref().map_or_else(|| plain(strings::NOBODY_NAMED), plain));
+        if let Some(proposer) = members.proposer {
+            add(strings::FACT_PROPOSER, plain(&person_name(console, &proposer)));
+        }
+        if let Some(upstream) = &members.upstream {
+            add(strings::FACT_UPSTREAM, plain(upstream.as_str()));
+        }
+        let needs: Vec<String> = members.needs.iter().map(|need| strings::need(need.quorum, need.role.as_str())).collect();
+        add(strings::FACT_NEEDS, plain(&needs.join("; ")));
+        add(strings::FACT_RUN, mono(&members.run.to_string()));
+        add(strings::FACT_ROW, mono(&members.row_sha256.to_string()));
+    } else {
+        add(strings::FACT_AGENT, plain(&card.listed.agent));
+    }
+    if let Some(row) = &card.row {
+        add(strings::FACT_UNDO, plain(row.undo.as_deref().unwrap_or(strings::NO_UNDO)));
+        add(strings::FACT_ROW_OWNER, plain(row.owner.as_str()));
+    }
+    let asked = time::whole(card.listed.at_ms, &console.zone);
+    add(strings::FACT_ASKED, plain(&asked));
+    add(strings::FACT_UNTIL, plain(&time::whole(card.listed.waits_until_ms, &console.zone)));
+    el(Tag::Section).class("block").attr("data-part", "facts").child(header(strings::WHO_WHERE_WHEN)).child(inner().child(list))
+}
+
+fn person_name(console: &Console, id: &vidimus_core::ids::PersonId) -> String {
+    let roster = console.read(crate::mirror::Mirror::roster).flatten();
+    roster.and_then(|roster| roster.person(id).map(|person| person.name.clone())).unwrap_or_else(|| id.to_string())
+}
+
+/// The digest computed here, and what the gate says.
+pub fn identity(review: &Review) -> Element {
+    let card = &review.card;
+    let local = card.local_sha256();
+    let hash = local.as_deref().map_or_else(|| strings::NO_BYTES.to_owned(), strings::hash_groups);
+    let differs = matches!(card.fault, Some(BytesFault::Differ));
+    let (class, says) = match &review.gate_says {
+        _ if differs => ("note bad", strings::gate_says_other(&strings::hash_groups(&card.listed.request_sha256))),
+        GateSays::Differs(digest) => ("note bad", strings::gate_says_other(&strings::hash_groups(digest))),
+        GateSays::Same | GateSays::NotAsked => ("note good", strings::GATE_SAYS_SAME.to_owned()),
+    };
+    let bytes = card.listed.frozen.as_ref().map_or(0, String::len);
+    let (position, size) = card.proven_at;
+    let mut row = el(Tag::Div).class("row").child(
+        el(Tag::Button).attr("type", "button").attr("id", "copy-hash").text(strings::COPY).child(el(Tag::Span).class("key").text("C")),
+    );
+    if card.fault.is_some() || matches!(review.gate_says, GateSays::Differs(_)) {
+        row = row.child(el(Tag::Button).attr("type", "button").attr("id", "save-evidence").text(strings::SAVE_EVIDENCE));
+    }
+    el(Tag::Section).class("block").attr("data-part", "identity").child(header(strings::IDENTITY)).child(
+        inner()
+            .child(el(Tag::P).class("hash").attr("data-part", "hash").text(hash))
+            .child(el(Tag::P).class(class).attr("data-part", "gate-says").text(says))
+            .child(el(Tag::P).class("note").text(strings::bytes_and_place(
+                &grouped(&bytes.to_string()),
+                &grouped(&position.to_string()),
+                &grouped(&size.to_string()),
+            )))
+            .child(row),
+    )
+}
+
+/// What happened to the request so far.
+pub fn history(console: &Console, card: &Card) -> Element {
+    let mut lines: Vec<(i64, String)> = vec![(card.listed.at_ms, strings::HISTORY_ASKED.to_owned())];
+    let decisions = console.read(|mirror| mirror.decisions(&card.listed.request)).unwrap_or_default();
+    for decision in decisions {
+        let who = decision.approver.parse().map_or_else(|_| decision.approver.clone(), |id| person_name(console, &id));
+        lines.push((decision.at_ms, strings::history_decision(&decision.decision, &who, &decision.role)));
+    }
+    let mut list = el(Tag::Ul).class("history");
+    for (at_ms, text) in lines {
+        list = list.child(
+            el(Tag::Li)
+                .child(el(Tag::Span).text(time::hour_minute_second(at_ms, &console.zone)))
+                .child(el(Tag::Span).child(literal::inline(&text))),
+        );
+    }
+    el(Tag::Section).class("block").attr("data-part", "history").child(header(strings::HISTORY)).child(inner().child(list))
+}
+
+pub fn header(title: &'static str) -> Element {
+    el(Tag::Header).child(el(Tag::H2).text(title))
+}
+
+pub fn inner() -> Element {
+    el(Tag::Div).class("inner")
+}

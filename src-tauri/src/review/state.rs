@@ -1,0 +1,171 @@
+//! What the page of a review window is told, twice a second and after each act.
+
+use serde::Serialize;
+use vidimus_core::ids::Reversibility;
+
+use crate::console::{Console, GateState, KeyState};
+use crate::review::locks::{self, Locks};
+use crate::review::{Panel, Review};
+use crate::strings;
+use crate::text::time;
+
+/// Everything on the page that changes. Only strings and yes or no.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewState {
+    pub nonce: String,
+    pub content_version: String,
+    pub gate: String,
+    pub clock: String,
+    pub key: String,
+    pub left: String,
+    pub approvals: String,
+    pub banner: String,
+    pub why: String,
+    pub seen: String,
+    pub pin_note: String,
+    pub pin_needed: bool,
+    pub deny_pin_needed: bool,
+    pub deny_note: String,
+    pub approve_label: String,
+    pub hard_locks: Vec<String>,
+    pub soft_locks: Vec<String>,
+    pub can_approve: bool,
+    pub can_deny: bool,
+    pub ended: bool,
+    pub unseen: Vec<Unseen>,
+    pub progress: Vec<String>,
+    pub question: Option<Question>,
+    pub receipt: Option<Receipt>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Unseen {
+    pub number: usize,
+    pub page: usize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Question {
+    pub id: String,
+    pub prompt: String,
+    pub unit: String,
+    pub options: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Receipt {
+    pub heading: String,
+    pub lines: Vec<String>,
+    pub has_next: bool,
+}
+
+/// The state of one review window now.
+pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
+    let locks = locks::of(console, review, now_ms);
+    let unseen = review.unseen();
+    let top = top_line(console);
+    let listed = console.read(|mirror| mirror.request(&review.card.listed.request)).flatten().unwrap_or_else(|| review.card.listed.clone());
+    let needed = review.card.frozen.as_ref().map_or(1, |frozen| frozen.members().needs.iter().map(|need| need.quorum).sum::<u32>());
+    let pin_needed = pin_needed(console, review);
+    let receipt = review.receipt.as_ref().map(|receipt| {
+        let mut lines = receipt.lines.clone();
+        lines.extend(crate::review::decide::execution_lines(console, &listed.request));
+        Receipt { heading: receipt.heading.clone(), lines, has_next: crate::inbox::next_after(console, &listed.request).is_some() }
+    });
+    ReviewState {
+        nonce: review.nonce.clone(),
+        content_version: "1".to_owned(),
+        gate: top.gate,
+        clock: top.clock,
+        key: top.key,
+        left: if locks.ended { strings::NO_TIME_LEFT.to_owned() } else { strings::time_left(&time::left(listed.waits_until_ms, now_ms)) },
+        approvals: strings::approvals(needed, listed.given),
+        banner: banner(&locks, review),
+        why: why(&locks, review),
+        seen: strings::seen(review.parts.count() - unseen.len(), review.parts.count()),
+        pin_note: if pin_needed { strings::PIN_NEEDED.to_owned() } else { strings::PIN_NOT_NEEDED.to_owned() },
+        pin_needed,
+        deny_pin_needed: console.pin().seed(crate::clock::now_ms()).is_none(),
+        deny_note: locks.deny.join(" "),
+        approve_label: approve_label(review),
+        can_approve: locks.can_approve() && !review.in_flight,
+        can_deny: locks.can_deny() && !review.in_flight,
+        hard_locks: locks.hard,
+        soft_locks: locks.soft,
+        ended: locks.ended || review.receipt.is_some(),
+        unseen: unseen.into_iter().map(|(number, page)| Unseen { number, page }).collect(),
+        progress: review.progress.clone(),
+        question: review.question.as_ref().filter(|_| review.panel == Panel::Approve).map(|asked| Question {
+            id: asked.id.clone(),
+            prompt: asked.prompt.clone(),
+            unit: asked.unit.clone(),
+            options: asked.options.clone(),
+        }),
+        receipt,
+    }
+}
+
+/// Every time for irreversible; else once per session.
+pub fn pin_needed(console: &Console, review: &Review) -> bool {
+    review.card.friction() == Reversibility::Irreversible || console.pin().seed(crate::clock::now_ms()).is_none()
+}
+
+/// The words on the approve control. For irreversible the value asked for is not among them until it was given.
+pub fn approve_label(review: &Review) -> String {
+    let act = review.card.headline().unwrap_or_else(|| strings::call_of(&review.card.listed.tool));
+    match review.card.friction() {
+        Reversibility::Reversible | Reversibility::Compensable => strings::approve(&act),
+        Reversibility::Irreversible if review.question.as_ref().is_some_and(|asked| asked.answered) => strings::hold_to(&act),
+        Reversibility::Irreversible => strings::HOLD_AFTER_ANSWERS.to_owned(),
+    }
+}
+
+fn banner(locks: &Locks, review: &Review) -> String {
+    if review.receipt.is_some() { String::new() } else { locks.hard.join(" ") }
+}
+
+fn why(locks: &Locks, review: &Review) -> String {
+    if review.receipt.is_some() {
+        return String::new();
+    }
+    let first = locks.hard.first().or_else(|| locks.soft.first());
+    first.cloned().unwrap_or_else(|| strings::READY.to_owned())
+}
+
+/// The words of the bar at the top of every window.
+pub struct TopLine {
+    pub gate: String,
+    pub clock: String,
+    pub key: String,
+}
+
+pub fn top_line(console: &Console) -> TopLine {
+    let label = console.membership().map(|membership| membership.label).unwrap_or_default();
+    let shared = console.shared();
+    let since = time::hour_minute(shared.gate_since_ms, &console.zone);
+    let gate = match &shared.gate {
+        GateState::None => strings::GATE_NONE.to_owned(),
+        GateState::Connecting => strings::GATE_CONNECTING.to_owned(),
+        GateState::Connected => strings::GATE_CONNECTED.to_owned(),
+        GateState::Offline => strings::gate_offline(&since),
+        GateState::Refused(_) => strings::GATE_REFUSED.to_owned(),
+        GateState::IdentityChanged => strings::GATE_CHANGED.to_owned(),
+    };
+    let key = match &shared.key {
+        KeyState::None => strings::KEY_NONE.to_owned(),
+        KeyState::Waiting => strings::key_state(&label, strings::WAITING),
+        KeyState::Active => strings::key_state(&label, strings::ACTIVE),
+        KeyState::Stopped => strings::key_state(&label, strings::STOPPED),
+        KeyState::Error(_) => strings::key_state(&label, strings::UNUSABLE),
+    };
+    TopLine { gate, clock: clock_text(shared.clock_offset_ms), key }
+}
+
+/// Whether this computer's clock is the gate's, in words.
+pub fn clock_text(offset_ms: i64) -> String {
+    if offset_ms.abs() < crate::limits::CLOCK_SMALL_MS {
+        return strings::CLOCK_OK.to_owned();
+    }
+    let seconds = offset_ms.abs() / 1000;
+    if offset_ms > 0 { strings::clock_behind(seconds) } else { strings::clock_ahead(seconds) }
+}

@@ -1,0 +1,148 @@
+//! What is unusual about a request: checks, each a sentence with a fact. Never advice.
+
+use std::collections::BTreeMap;
+
+use vidimus_core::render::{NodeKind, Reading};
+use vidimus_core::table::Format;
+
+use crate::mirror::{Mirror, MirrorFault};
+use crate::review::card::{Card, Value};
+use crate::strings;
+use crate::text::literal::has_hidden;
+use crate::text::looks;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub id: &'static str,
+    pub text: String,
+    /// A short form for the inbox.
+    pub flag: &'static str,
+    /// Two values to be compared with all characters visible: what is known, what stands here.
+    pub compared: Option<(String, String)>,
+}
+
+/// Everything that is unusual about a request, by itself and against the verified log.
+pub fn of(card: &Card, mirror: &Mirror) -> Result<Vec<Warning>, MirrorFault> {
+    let mut found = of_request(card);
+    found.extend(of_history(card, mirror)?);
+    Ok(found)
+}
+
+fn of_request(card: &Card) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let plain = |id, text, flag| Warning { id, text, flag, compared: None };
+    let hidden: Vec<String> = card
+        .values
+        .iter()
+        .filter(|value| {
+            (value.node.kind == NodeKind::String && has_hidden(&value.node.literal)) || value.node.key.as_deref().is_some_and(has_hidden)
+        })
+        .map(Value::path_text)
+        .collect();
+    if !hidden.is_empty() {
+        found.push(plain("hidden", strings::warn_hidden(&hidden), strings::FLAG_HIDDEN));
+    }
+    for (value, text) in card.texts() {
+        if looks::has_mixed_script(text) {
+            found.push(plain("mixed", strings::warn_mixed(&value.name()), strings::FLAG_MIXED));
+        }
+        if matches!(&value.reading, Some(Reading::Account { checked: Some(false), .. })) {
+            found.push(plain("checksum", strings::warn_checksum(&value.name()), strings::FLAG_CHECKSUM));
+        }
+    }
+    let without: Vec<String> = unlabelled(card);
+    if !without.is_empty() {
+        found.push(plain("unlabelled", strings::warn_unlabelled(&without), strings::FLAG_UNLABELLED));
+    }
+    found.extend(alike_inside(card));
+    if let Some(frozen) = &card.frozen
+        && !frozen.members().earlier.is_empty()
+    {
+        let earlier: Vec<String> = frozen.members().earlier.iter().map(ToString::to_string).collect();
+        found.push(plain("earlier", strings::warn_earlier(&earlier), strings::FLAG_EARLIER));
+    }
+    found
+}
+
+/// Arguments at the top that the row does not label.
+fn unlabelled(card: &Card) -> Vec<String> {
+    let labelled_inside =
+        |path: &str| card.values.iter().any(|value| value.node.label.is_some() && value.node.path.starts_with(&format!("{path}/")));
+    card.values
+        .iter()
+        .filter(|value| value.depth == 0 && value.node.label.is_none() && !labelled_inside(&value.node.path))
+        .map(Value::path_text)
+        .collect()
+}
+
+/// Keys or values of one request that look like one another.
+fn alike_inside(card: &Card) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for value in card.values.iter().filter(|value| value.node.key.is_some()) {
+        let path = value.path_text();
+        let folded: String = looks::look_alike_key(&path).chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '[' | ']')).collect();
+        keys.entry(folded).or_default().push(path);
+    }
+    for alike in keys.values().filter(|paths| paths.len() > 1) {
+        found.push(Warning { id: "keys", text: strings::warn_keys(alike), flag: strings::FLAG_ALIKE, compared: None });
+    }
+    let texts: Vec<(&Value, &str)> = card.texts().filter(|(_, text)| !text.is_empty()).collect();
+    for (at, (one, text)) in texts.iter().enumerate() {
+        for (other, other_text) in &texts[at + 1..] {
+            if looks::look_alike(text, other_text) {
+                found.push(Warning {
+                    id: "alike",
+                    text: strings::warn_alike_inside(&one.name(), &other.name()),
+                    flag: strings::FLAG_ALIKE,
+                    compared: Some(((*text).to_owned(), (*other_text).to_owned())),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Whether what is salient or an account was seen before, or only looks as if.
+fn of_history(card: &Card, mirror: &Mirror) -> Result<Vec<Warning>, MirrorFault> {
+    let (Some(row), Some(_)) = (&card.row, &card.frozen) else { return Ok(Vec::new()) };
+    let earlier = mirror.approved_before(row.tool.as_str(), card.listed.position)?;
+    let bodies: Vec<vidimus_core::frozen::FrozenRequest> = earlier
+        .iter()
+        .filter_map(|listed| listed.frozen.as_ref())
+        .filter_map(|text| vidimus_core::frozen::FrozenRequest::parse(text.as_bytes()).ok())
+        .collect();
+    let mut found = Vec::new();
+    for (value, text) in card.texts() {
+        let is_account = matches!(value.node.format, Some(Format::Account));
+        let is_salient = row.salient.iter().any(|path| path.pointer() == value.node.path);
+        if !is_account && !is_salient {
+            continue;
+        }
+        let known: Vec<&str> = bodies
+            .iter()
+            .filter_map(|body| body.members().args.pointer(&value.node.path))
+            .filter_map(vidimus_core::json::Json::as_str)
+            .collect();
+        if known.contains(&text) {
+            continue;
+        }
+        if let Some(like) = known.iter().find(|known| looks::look_alike(known, text)) {
+            found.push(Warning {
+                id: "known",
+                text: strings::warn_looks_known(&value.name()),
+                flag: strings::FLAG_ALIKE,
+                compared: Some(((*like).to_owned(), text.to_owned())),
+            });
+        } else if is_account {
+            found.push(Warning {
+                id: "new",
+                text: strings::warn_new(&value.name(), mirror.size()),
+                flag: strings::FLAG_NEW,
+                compared: None,
+            });
+        }
+    }
+    Ok(found)
+}

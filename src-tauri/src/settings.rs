@@ -1,0 +1,73 @@
+//! What a person set for this console.
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{Profile, write_whole};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Theme {
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    /// The value of a page's theme mark; nothing to follow the system.
+    pub fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::System => None,
+            Self::Light => Some("light"),
+            Self::Dark => Some("dark"),
+        }
+    }
+}
+
+/// How much a notification says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Privacy {
+    /// The request's sentence.
+    Full,
+    /// What kind of request, and the agent's name.
+    #[default]
+    Guarded,
+    /// How many wait.
+    Count,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub theme: Theme,
+    pub notification_privacy: Privacy,
+}
+
+impl Settings {
+    /// The kept settings; the defaults where there are none or they cannot be read.
+    pub fn load(profile: &Profile) -> Self {
+        std::fs::read(profile.settings_file()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    pub fn save(&self, profile: &Profile) -> std::io::Result<()> {
+        write_whole(&profile.settings_file(), &serde_json::to_vec_pretty(self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_survive_and_broken_ones_become_the_defaults() {
+        let base = tempfile::tempdir().unwrap();
+        let profile = Profile::at(base.path()).unwrap();
+        assert_eq!(Settings::load(&profile).notification_privacy, Privacy::Guarded);
+        let settings = Settings { theme: Theme::Dark, notification_privacy: Privacy::Count };
+        settings.save(&profile).unwrap();
+        assert_eq!(Settings::load(&profile), settings);
+        std::fs::write(profile.settings_file(), b"{").unwrap();
+        assert_eq!(Settings::load(&profile), Settings::default());
+    }
+}

@@ -1,0 +1,178 @@
+//! The thin layer between the console and Tauri: windows, schemes, commands, tray.
+//!
+//! No rule lives here: each function forwards to a plain module.
+
+pub mod environment;
+mod main_commands;
+mod notices;
+mod review_commands;
+mod schemes;
+mod sheet_commands;
+mod windows;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tauri::{AppHandle, Manager, WindowEvent};
+
+use crate::args::{self, Arguments};
+use crate::console::Console;
+use crate::link;
+use crate::profile::{Profile, ProfileError, ProfileLock};
+use crate::review::page::View;
+
+pub(crate) type Shared = Arc<Console>;
+
+/// Runs the console until it is quit.
+pub fn run() -> ExitCode {
+    let arguments = match args::parse(std::env::args_os().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("vidimus: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.help {
+        println!("{}", args::USAGE);
+        return ExitCode::SUCCESS;
+    }
+    let profile = match profile_of(&arguments) {
+        Ok(profile) => profile,
+        Err(error) => return refused(&error),
+    };
+    match start(arguments, profile) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("vidimus: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refused(error: &ProfileError) -> ExitCode {
+    eprintln!("vidimus: {error}");
+    ExitCode::FAILURE
+}
+
+fn profile_of(arguments: &Arguments) -> Result<Profile, ProfileError> {
+    match &arguments.profile {
+        Some(directory) => Profile::at(directory),
+        None => Profile::default_of(std::env::var_os("XDG_DATA_HOME").map(Into::into), std::env::var_os("HOME").map(Into::into)),
+    }
+}
+
+fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::error::Error>> {
+    let console: Shared = Arc::new(Console::new(profile, cfg!(feature = "automation")));
+    if let Some(theme) = arguments.theme {
+        console.shared().settings.theme = theme;
+    }
+    let bus_name = format!("dev.vidimus.console.{}", console.profile.keyring_service().replace('-', "_"));
+    let single =
+        tauri_plugin_single_instance::Builder::new().dbus_id(bus_name).callback(|app, words, _directory| second_start(app, words)).build();
+    let app = schemes::register(tauri::Builder::default())
+        .plugin(single)
+        .manage(console.clone())
+        .manage(sheet_commands::Sheets::default())
+        .invoke_handler(tauri::generate_handler![
+            main_commands::console_state,
+            main_commands::inbox,
+            main_commands::settings,
+            main_commands::save_settings,
+            main_commands::open_review,
+            main_commands::open_enrolment,
+            main_commands::open_keys,
+            review_commands::review_state,
+            review_commands::review_seen,
+            review_commands::review_panel,
+            review_commands::review_answer,
+            review_commands::review_decide,
+            review_commands::review_next,
+            review_commands::review_close,
+            review_commands::review_save_evidence,
+            sheet_commands::enrolment_state,
+            sheet_commands::enrolment_act,
+            sheet_commands::keys_state,
+            sheet_commands::keys_act,
+        ])
+        .setup(move |app| set_up(app.handle(), &console, &arguments))
+        .on_window_event(|window, event| on_window_event(window.app_handle(), window.label(), event))
+        .build(tauri::generate_context!())?;
+    app.run(|_app, _event| {});
+    Ok(())
+}
+
+fn set_up(app: &AppHandle, console: &Shared, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    // After the single-instance plugin, which hands this start over to a running console first.
+    let lock: ProfileLock = console.profile.lock()?;
+    app.manage(lock);
+    windows::open_main(app, console, arguments.hidden)?;
+    main_commands::forward_changes(app, console);
+    notices::start(app, console);
+    tauri::async_runtime::spawn(link::follow(console.clone()));
+    if let Some(request) = arguments.request.clone() {
+        open_when_known(app, console, request);
+    }
+    Ok(())
+}
+
+/// Another start of the program on the same profile: it may open, and nothing else.
+fn second_start(app: &AppHandle, words: Vec<String>) {
+    let arguments = args::parse(words.into_iter().skip(1).map(Into::into)).unwrap_or_default();
+    let console = app.state::<Shared>().inner().clone();
+    match arguments.request {
+        Some(request) => open_when_known(app, &console, request),
+        None => windows::show_main(app),
+    }
+}
+
+/// Opens a request as soon as the verified log holds it.
+fn open_when_known(app: &AppHandle, console: &Shared, request: String) {
+    let (app, console) = (app.clone(), console.clone());
+    let mut changes = console.changes();
+    tauri::async_runtime::spawn(async move {
+        while windows::open_review(&app, &console, &request).is_err() {
+            if matches!(changes.recv().await, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
+                return;
+            }
+        }
+    });
+}
+
+fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
+    let console = app.state::<Shared>().inner().clone();
+    match event {
+        WindowEvent::CloseRequested { api, .. } if label == windows::MAIN => {
+            if notices::keeps_running(app) {
+                api.prevent_close();
+                windows::hide_main(app);
+            } else {
+                app.exit(0);
+            }
+        }
+        WindowEvent::Destroyed => {
+            if let Some(request) = windows::request_of(label) {
+                if let Some(review) = console.reviews().get_mut(request) {
+                    review.open = false;
+                    review.focused_since_ms = None;
+                }
+            }
+        }
+        WindowEvent::Focused(focused) => {
+            if label == windows::MAIN {
+                notices::main_focused(app, *focused);
+            }
+            if let Some(request) = windows::request_of(label) {
+                windows::note_focus(&console, request, *focused);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The page of a review window, drawn now.
+fn draw_review(console: &Shared, request: &str, query: &str) -> Option<crate::trusted::Document> {
+    let (view, page) = View::of_query(query);
+    let mut reviews = console.reviews();
+    let review = reviews.get_mut(request)?;
+    Some(crate::review::page::draw(console, review, view, page).document())
+}

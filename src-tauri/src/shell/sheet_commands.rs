@@ -1,0 +1,100 @@
+//! What the enrolment and keys windows may ask.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use tauri::{AppHandle, Manager, State, WebviewWindow};
+
+use super::Shared;
+use crate::errors::Told;
+use crate::random;
+use crate::sheets::enrolment::{self, Held, Sheet};
+use crate::sheets::{Fields, Outcome, keys};
+use crate::strings;
+use crate::trusted::Document;
+
+/// The open sheets.
+#[derive(Default)]
+pub struct Sheets {
+    enrolment: Mutex<Option<Sheet>>,
+    keys_nonce: Mutex<String>,
+}
+
+impl Held for Sheets {
+    fn with<T>(&self, act: impl FnOnce(&mut Sheet) -> T) -> Option<T> {
+        self.enrolment.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Version {
+    version: String,
+}
+
+pub fn begin_enrolment(app: &AppHandle) {
+    let sheets = app.state::<Sheets>();
+    *sheets.enrolment.lock().unwrap_or_else(PoisonError::into_inner) = Some(Sheet::new());
+}
+
+pub fn begin_keys(app: &AppHandle) {
+    let sheets = app.state::<Sheets>();
+    *sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner) = random::page_nonce();
+}
+
+pub fn draw_enrolment(app: &AppHandle) -> Document {
+    let (console, sheets) = (app.state::<Shared>(), app.state::<Sheets>());
+    let mut slot = sheets.enrolment.lock().unwrap_or_else(PoisonError::into_inner);
+    let sheet = slot.get_or_insert_with(Sheet::new);
+    enrolment::draw(&console, sheet).document()
+}
+
+pub fn draw_keys(app: &AppHandle) -> Document {
+    let (console, sheets) = (app.state::<Shared>(), app.state::<Sheets>());
+    let nonce = sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    keys::draw(&console, &nonce).document()
+}
+
+#[tauri::command]
+pub async fn enrolment_state(console: State<'_, Shared>, sheets: State<'_, Sheets>) -> Result<Version, Told> {
+    let version = sheets.with(|sheet| enrolment::version(&console, sheet)).unwrap_or_default();
+    Ok(Version { version })
+}
+
+#[tauri::command]
+pub async fn enrolment_act(
+    window: WebviewWindow,
+    console: State<'_, Shared>,
+    sheets: State<'_, Sheets>,
+    nonce: String,
+    action: String,
+    fields: Fields,
+) -> Result<Outcome, Told> {
+    let outcome = enrolment::perform(&console, sheets.inner(), &nonce, &action, fields).await;
+    finish(&window, outcome)
+}
+
+#[tauri::command]
+pub async fn keys_state(console: State<'_, Shared>) -> Result<Version, Told> {
+    Ok(Version { version: keys::version(&console) })
+}
+
+#[tauri::command]
+pub async fn keys_act(
+    window: WebviewWindow,
+    console: State<'_, Shared>,
+    sheets: State<'_, Sheets>,
+    nonce: String,
+    action: String,
+    fields: Fields,
+) -> Result<Outcome, Told> {
+    let expected = sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let outcome = keys::perform(&console, &nonce, &expected, &action, fields).await;
+    finish(&window, outcome)
+}
+
+fn finish(window: &WebviewWindow, outcome: Outcome) -> Result<Outcome, Told> {
+    if outcome.close {
+        window.destroy().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
+    }
+    Ok(outcome)
+}

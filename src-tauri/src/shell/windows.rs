@@ -1,0 +1,177 @@
+//! The windows: who may open, where they may go, and that none comes forward by itself.
+
+use tauri::webview::{NewWindowResponse, PageLoadEvent};
+use tauri::{AppHandle, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
+
+use super::{Shared, review_commands, sheet_commands};
+use crate::console::Change;
+use crate::errors::Told;
+use crate::limits::REVIEW_WINDOWS_MAX;
+use crate::random;
+use crate::review::Review;
+use crate::review::card::Card;
+use crate::strings;
+
+pub const MAIN: &str = "main";
+pub const ENROLMENT: &str = "enrolment";
+pub const KEYS: &str = "keys";
+const REVIEW_PREFIX: &str = "review-";
+
+/// Milliseconds after which a window is shown even if its page is not painted.
+const SHOWN_AFTER_MS: u64 = 3_000;
+
+/// The request of a review window, by its label.
+pub fn request_of(label: &str) -> Option<&str> {
+    label.strip_prefix(REVIEW_PREFIX)
+}
+
+pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Result<()> {
+    let title = crate::inbox::console_state(console).window_title;
+    let window = builder(app, MAIN, WebviewUrl::App("index.html".into()), |url| {
+        url.scheme() == "tauri" || url.host_str() == Some("tauri.localhost")
+    })
+    .title(title)
+    .inner_size(1280.0, 800.0)
+    .min_inner_size(320.0, 400.0);
+    let window = if hidden { window } else { shown_when_painted(window) }.build()?;
+    if !hidden {
+        show_late(&window);
+    }
+    Ok(())
+}
+
+pub fn show_main(app: &AppHandle) {
+    if let Some(window) = app.get_webview_window(MAIN) {
+        raise(&window);
+    }
+}
+
+pub fn hide_main(app: &AppHandle) {
+    if let Some(window) = app.get_webview_window(MAIN) {
+        // A window that cannot be hidden stays: nothing is lost.
+        let _ = window.hide();
+    }
+}
+
+/// Opens the review window of a request, or raises it.
+pub fn open_review(app: &AppHandle, console: &Shared, request: &str) -> Result<(), Told> {
+    let unknown = || Told::new("E-LINK-1", strings::NO_SUCH_REQUEST);
+    let request = crate::args::request_id(request).map_err(|_| unknown())?;
+    let label = format!("{REVIEW_PREFIX}{request}");
+    if let Some(window) = app.get_webview_window(&label) {
+        raise(&window);
+        return Ok(());
+    }
+    let open = app.webview_windows().keys().filter(|label| request_of(label).is_some()).count();
+    if open >= REVIEW_WINDOWS_MAX {
+        return Err(Told::new("E-UI-3", strings::TOO_MANY_WINDOWS));
+    }
+    let card = console.read(|mirror| Card::read(mirror, &console.tables, &request)).flatten().ok_or_else(unknown)?;
+    let now_ms = console.now_ms();
+    let environment = card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());
+    let title = strings::review_title(environment, console.automated);
+    {
+        let mut reviews = console.reviews();
+        match reviews.get_mut(&request) {
+            Some(review) => review.reopen(card, random::page_nonce(), now_ms),
+            None => {
+                reviews.insert(request.clone(), Review::new(card, random::page_nonce(), now_ms));
+            }
+        }
+    }
+    let window = trusted(app, &label, super::schemes::REVIEW, &request).title(title).inner_size(900.0, 800.0).min_inner_size(320.0, 400.0);
+    let window = window.build().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
+    show_late(&window);
+    console.tell(Change::Opened(request.clone()));
+    review_commands::ask_gate(console, request);
+    Ok(())
+}
+
+pub fn open_enrolment(app: &AppHandle, console: &Shared) -> Result<(), Told> {
+    open_sheet(app, ENROLMENT, super::schemes::ENROLMENT, strings::sheet_title(strings::ENROLMENT, None, console.automated), 640.0, || {
+        sheet_commands::begin_enrolment(app);
+    })
+}
+
+pub fn open_keys(app: &AppHandle, console: &Shared) -> Result<(), Told> {
+    open_sheet(app, KEYS, super::schemes::KEYS, strings::sheet_title(strings::YOUR_KEYS, None, console.automated), 600.0, || {
+        sheet_commands::begin_keys(app);
+    })
+}
+
+fn open_sheet(app: &AppHandle, label: &str, scheme: &str, title: String, height: f64, begin: impl FnOnce()) -> Result<(), Told> {
+    if let Some(window) = app.get_webview_window(label) {
+        raise(&window);
+        return Ok(());
+    }
+    begin();
+    let window = trusted(app, label, scheme, "").title(title).inner_size(760.0, height + 120.0).min_inner_size(320.0, 400.0);
+    let window = window.build().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
+    show_late(&window);
+    Ok(())
+}
+
+type Builder<'a> = WebviewWindowBuilder<'a, tauri::Wry, AppHandle>;
+
+/// A window of a scheme of its own, that can go nowhere else.
+fn trusted<'a>(app: &'a AppHandle, label: &str, scheme: &str, path: &str) -> Builder<'a> {
+    let address = format!("{scheme}://localhost/{path}");
+    let url: Url = address.parse().unwrap_or_else(|_| unreachable!("a fixed scheme and the spelling of a request id"));
+    let (scheme, path) = (scheme.to_owned(), url.path().to_owned());
+    let builder = builder(app, label, WebviewUrl::CustomProtocol(url), move |url| url.scheme() == scheme && url.path() == path);
+    shown_when_painted(builder)
+}
+
+fn builder<'a>(app: &'a AppHandle, label: &str, url: WebviewUrl, may_go: impl Fn(&Url) -> bool + Send + 'static) -> Builder<'a> {
+    WebviewWindowBuilder::new(app, label, url)
+        .visible(false)
+        .on_navigation(may_go)
+        .on_new_window(|_, _| NewWindowResponse::Deny)
+        .disable_drag_drop_handler()
+}
+
+fn shown_when_painted(builder: Builder<'_>) -> Builder<'_> {
+    builder.on_page_load(|window, load| {
+        if load.event() == PageLoadEvent::Finished {
+            show(&window);
+        }
+    })
+}
+
+/// Shown at the latest after some seconds, painted or not.
+fn show_late(window: &WebviewWindow) {
+    let window = window.clone();
+    tauri::async_runtime::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_millis(SHOWN_AFTER_MS)).await;
+        show(&window);
+    });
+}
+
+/// A window that its person opened. Windows of a hidden start are not shown by this.
+fn show(window: &WebviewWindow) {
+    if !window.is_visible().unwrap_or(false) {
+        // A window system that refuses leaves it to the person to raise it.
+        let _ = window.show();
+        let _ = window.set_focus();
+    }
+}
+
+fn raise(window: &WebviewWindow) {
+    // Where the system does not let a window come forward, it demands attention instead.
+    let _ = window.show();
+    let _ = window.unminimize();
+    if window.set_focus().is_err() {
+        let _ = window.request_user_attention(Some(tauri::UserAttentionType::Informational));
+    }
+}
+
+pub fn note_focus(console: &Shared, request: &str, focused: bool) {
+    let now_ms = console.now_ms();
+    if let Some(review) = console.reviews().get_mut(request) {
+        review.focused_since_ms = match (focused, review.focused_since_ms) {
+            (false, _) => None,
+            (true, Some(since)) => Some(since),
+            (true, None) => Some(now_ms),
+        };
+    }
+}

@@ -1,0 +1,158 @@
+//! A whole page of a trusted window and the policy it is served under.
+
+use sha2::{Digest as _, Sha256};
+use vidimus_core::bytes::base64_encode;
+
+use crate::html::{Element, Tag, el};
+use crate::limits::{HOLD_MS, SEEN_MS, TWO_PRESS_ARMED_MS};
+use crate::strings;
+
+const STYLE: &str = include_str!("style.css");
+const REVIEW_SCRIPT: &str = include_str!("review.js");
+const SHEET_SCRIPT: &str = include_str!("sheet.js");
+
+/// Which trusted window a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowKind {
+    Review,
+    Enrolment,
+    Keys,
+}
+
+/// A page ready to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub html: String,
+    pub content_security_policy: String,
+}
+
+/// What stands around the content of a page.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub kind: WindowKind,
+    pub title: String,
+    /// `light`, `dark`, or nothing to follow the system.
+    pub theme: Option<&'static str>,
+    /// Sent back with each command of this page.
+    pub nonce: String,
+    /// Changes when the page has to be drawn anew.
+    pub version: String,
+    /// Data of the page's script besides the above.
+    pub data: Vec<(&'static str, String)>,
+    pub top: Element,
+    pub content: Element,
+    /// The docked row under the content.
+    pub footer: Option<Element>,
+}
+
+impl Frame {
+    /// The page and its policy.
+    pub fn document(&self) -> Document {
+        let script = match self.kind {
+            WindowKind::Review => REVIEW_SCRIPT,
+            WindowKind::Enrolment | WindowKind::Keys => SHEET_SCRIPT,
+        };
+        let data: String = self.root_data().iter().map(|(name, value)| attribute(name, value)).collect();
+        let body: String = self.body().iter().map(Element::markup).collect();
+        let title = el(Tag::P).text(self.title.clone()).markup().replace("<p>", "<title>").replace("</p>", "</title>");
+        let html = format!(
+            "<!doctype html><html lang=\"en\"{data}><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+             {title}<style>{STYLE}</style></head><body>{body}<script>{script}</script></body></html>"
+        );
+        let content_security_policy = format!(
+            "default-src 'none'; script-src {}; style-src {}; connect-src ipc: http://ipc.localhost; form-action 'none'; \
+             base-uri 'none'; frame-ancestors 'none'",
+            source_of(script),
+            source_of(STYLE),
+        );
+        Document { html, content_security_policy }
+    }
+
+    fn root_data(&self) -> Vec<(&'static str, String)> {
+        let (act, state) = match self.kind {
+            WindowKind::Review => ("", ""),
+            WindowKind::Enrolment => ("enrolment_act", "enrolment_state"),
+            WindowKind::Keys => ("keys_act", "keys_state"),
+        };
+        let mut data = vec![
+            ("nonce", self.nonce.clone()),
+            ("version", self.version.clone()),
+            ("content-version", self.version.clone()),
+            ("hold-ms", HOLD_MS.to_string()),
+            ("seen-ms", SEEN_MS.to_string()),
+            ("two-press-ms", TWO_PRESS_ARMED_MS.to_string()),
+            ("act-command", act.to_owned()),
+            ("state-command", state.to_owned()),
+            ("silent", strings::CORE_SILENT.to_owned()),
+            ("copied", strings::COPIED.to_owned()),
+            ("working", strings::WORKING.to_owned()),
+            ("no-paste", strings::NO_PASTE.to_owned()),
+            ("hold-more", strings::HOLD_MORE.to_owned()),
+            ("hold-ready", strings::HOLD_READY.to_owned()),
+            ("press-again", strings::PRESS_AGAIN.to_owned()),
+            ("press-later", strings::PRESS_LATER.to_owned()),
+        ];
+        data.extend(self.data.iter().cloned());
+        if let Some(theme) = self.theme {
+            data.push(("theme", theme.to_owned()));
+        }
+        data
+    }
+
+    fn body(&self) -> Vec<Element> {
+        let mut body = vec![self.top.clone(), el(Tag::Main).attr("data-part", "main").attr("tabindex", "-1").child(self.content.clone())];
+        body.push(self.footer.clone().unwrap_or_else(|| el(Tag::Div)));
+        body.push(el(Tag::Div).class("status").attr("id", "log").attr("role", "log").attr("aria-live", "polite"));
+        body
+    }
+}
+
+fn attribute(name: &str, value: &str) -> String {
+    // Written through an element, so that the value is escaped by the one writer of markup.
+    let carrier = el(Tag::P).attr("data-value", value).markup();
+    let quoted = carrier.trim_start_matches("<p data-value=").trim_end_matches("></p>");
+    format!(" data-{name}={quoted}")
+}
+
+fn source_of(text: &str) -> String {
+    format!("'sha256-{}'", base64_encode(Sha256::digest(text.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame() -> Frame {
+        Frame {
+            kind: WindowKind::Review,
+            title: "</title><script>1</script>".to_owned(),
+            theme: Some("dark"),
+            nonce: "\" onload=\"x".to_owned(),
+            version: "1".to_owned(),
+            data: vec![],
+            top: el(Tag::Header),
+            content: el(Tag::Div).text("</main><script>2</script>"),
+            footer: None,
+        }
+    }
+
+    #[test]
+    fn only_the_pinned_script_is_in_the_page() {
+        let document = frame().document();
+        assert_eq!(document.html.matches("<script").count(), 1);
+        assert_eq!(document.html.matches("</script").count(), 1);
+        assert_eq!(document.html.matches("<style").count(), 1);
+        assert!(document.html.contains("data-nonce=\"&quot; onload=&quot;x\""));
+        assert!(document.html.contains("data-theme=\"dark\""));
+        assert!(document.content_security_policy.starts_with("default-src 'none'; script-src 'sha256-"));
+        assert!(!document.content_security_policy.contains("unsafe"));
+    }
+
+    #[test]
+    fn scripts_and_style_stay_text_of_their_elements() {
+        for part in [STYLE, REVIEW_SCRIPT, SHEET_SCRIPT] {
+            assert!(!part.contains("</"), "would end its element");
+            assert!(!part.contains("innerHTML") && !part.contains("eval("));
+        }
+    }
+}

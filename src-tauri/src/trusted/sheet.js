@@ -1,0 +1,47 @@
+"use strict";
+(() => {
+  const page = document.documentElement.dataset;
+  const call = (command, parameters) => window.__TAURI_INTERNALS__.invoke(command, parameters);
+  const one = (selector) => document.querySelector(selector);
+  let inFlight = false;
+  const message = (text) => {
+    const line = one("#message");
+    line.textContent = text;
+    if (text === "") return;
+    const spoken = document.createElement("div");
+    spoken.textContent = text;
+    one("#log").append(spoken);
+  };
+  const act = (action, fields) => {
+    if (inFlight) return;
+    inFlight = true;
+    message(page.working);
+    call(page.actCommand, { nonce: page.nonce, action, fields }).then(
+      (outcome) => { if (outcome.reload) location.reload(); else message(outcome.message); },
+      () => message(page.silent),
+    ).finally(() => { inFlight = false; });
+  };
+  for (const form of document.querySelectorAll("form")) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!event.isTrusted) return;
+      const fields = {};
+      for (const field of form.querySelectorAll("input, textarea")) if (field.type !== "radio" || field.checked) fields[field.name] = field.value;
+      act(form.dataset.action, fields);
+    });
+  }
+  for (const control of document.querySelectorAll("button[data-action]")) {
+    control.addEventListener("click", (event) => { event.preventDefault(); if (event.isTrusted) act(control.dataset.action, {}); });
+  }
+  for (const control of document.querySelectorAll("button[data-copy]")) {
+    control.addEventListener("click", (event) => {
+      event.preventDefault();
+      const field = document.createElement("textarea");
+      field.value = control.dataset.copy; document.body.append(field); field.select(); document.execCommand("copy"); field.remove();
+      message(page.copied);
+    });
+  }
+  document.addEventListener("keydown", (event) => { if (event.isTrusted && event.key === "Escape" && !event.target.matches("input, textarea")) act("close", {}); });
+  const tick = () => call(page.stateCommand, {}).then((state) => { if (state.version !== page.version && !inFlight) location.reload(); }, () => {}).finally(() => setTimeout(tick, 1000));
+  tick();
+})();
