@@ -32,9 +32,10 @@ describe("what a row says", () => {
 
   it("says why this person cannot decide", async () => {
     const backend = company();
-    backend.requests = [invented("x", { eligible: false, not_eligible_text: "it needs the role treasury" })];
+    backend.requests = [invented("x", { eligible: false, not_eligible_text: "It needs the role treasury." }), invented("y", { eligible: false })];
     await drawn(backend);
-    expect(text('[data-request="x"]')).toContain("You cannot decide this: it needs the role treasury");
+    expect(text('[data-request="x"]')).toContain("It needs the role treasury.");
+    expect(text('[data-request="y"]')).toContain(en.inbox.notEligible);
   });
 
   it("shows what an agent or a payee wrote as text", async () => {
@@ -106,9 +107,30 @@ describe("the list", () => {
     expect(order()).toEqual(["a", "b", "c"]);
     expect(text('[data-request="a"] [data-part="tombstone"]')).toBe("approved approved by Bo Specimen 14:27");
     expect(row("a").querySelector('[data-part="countdown"]')).toBeNull();
-    expect(row("a").getAttribute("aria-label")).toMatch(/^Ended: approved by Bo Specimen 14:27\./);
+    expect(row("a").getAttribute("aria-label")).toMatch(/^approved by Bo Specimen 14:27\. .*Send a mail/);
     await press("n");
     expect(order()).toEqual(["b", "c"]);
+  });
+
+  it("says of a row that the core no longer lists that it ended, to the ear too", async () => {
+    const backend = await drawn();
+    backend.requests = backend.requests.filter(({ request }) => request !== "b");
+    await pass(1);
+    expect(order()).toEqual(["a", "b", "c"]);
+    expect(text('[data-request="b"] [data-part="tombstone"]')).toBe(`ended ${en.inbox.ended}`);
+    expect(row("b").getAttribute("aria-label")).toMatch(/^Ended: No longer waiting\./);
+  });
+
+  it.each([
+    ["consumed", "approved"],
+    ["revoked", "stopped"],
+    ["stale", "no longer valid"],
+    ["some_new_state", "some new state"],
+  ])("names the state %s in a word", async (state, word) => {
+    const backend = await drawn();
+    backend.end("a", state, "x");
+    await pass(1);
+    expect(text('[data-request="a"] [data-part="tombstone"]')).toBe(`${word} x`);
   });
 
   it("counts down by the second under five minutes and by the minute above", async () => {

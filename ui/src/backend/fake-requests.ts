@@ -55,7 +55,7 @@ export function inventedRows(): InventedRequest[] {
       flags: [{ id: "new_payee", text: "new payee" }],
       approvals_text: "1 of 2",
       eligible: false,
-      not_eligible_text: "it needs the role treasury",
+      not_eligible_text: "You cannot approve this: it needs the role treasury.",
       expires_s: 252,
     }),
     invented("01JD8V41ZM", {

@@ -192,7 +192,7 @@ export class FakeBackend implements Backend {
       expires_at_text: timeOfDay(expires_s, false),
       received_at_text: timeOfDay(received_s, false),
       tombstone_text: ended,
-      accessible_name: `${rowName(request)}. Expires in ${expires_in_text}.`,
+      accessible_name: ended === null ? `${rowName(request)}. Expires in ${expires_in_text}.` : `${ended}. ${rowName(request)}`,
     };
   }
 }

@@ -120,10 +120,11 @@ export interface InboxRow {
   /** "0 of 1". */
   approvals_text: string;
   eligible: boolean;
+  /** A whole sentence that says why this person cannot decide. */
   not_eligible_text: string | null;
   /** Who ended it and when: "approved by approver B 14:21"; null while it waits. */
   tombstone_text: string | null;
-  /** The whole row in reading order. */
+  /** The whole row in reading order, with the tombstone where it has ended. */
   accessible_name: string;
 }
 

@@ -15,6 +15,8 @@ export const reversibilityIcons: Record<Reversibility, IconName> = {
 const states: Record<keyof typeof en.inbox.states, { icon: IconName; tone: Tone }> = {
   pending: { icon: "hourglass", tone: "plain" },
   approved: { icon: "check", tone: "good" },
+  consumed: { icon: "check", tone: "good" },
+  revoked: { icon: "cross", tone: "bad" },
   executed: { icon: "check", tone: "good" },
   denied: { icon: "cross", tone: "bad" },
   expired: { icon: "hourglass", tone: "ended" },
