@@ -69,7 +69,9 @@ impl Store {
         self.engine
             .read(move |db| {
                 let agent: Option<Name> =
-                    find(db, "SELECT agent FROM agents WHERE credential_sha256 = ?1", [credential_sha256.to_string()], |row| parsed(row, "agent"))?;
+                    find(db, "SELECT agent FROM agents WHERE credential_sha256 = ?1", [credential_sha256.to_string()], |row| {
+                        parsed(row, "agent")
+                    })?;
                 agent.map_or(Ok(None), |agent| identity(db, &agent))
             })
             .await
@@ -95,7 +97,10 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
         match identity(tx.db, parent)? {
             None => return refuse(Code::NotFound, format!("the parent `{parent}` is no agent of this gate; add it first")),
             Some(parent) if parent.chain.len() >= CHAIN_MAX => {
-                return refuse(Code::FieldMalformed, format!("a chain of agents is at most `{CHAIN_MAX}` long; add this one nearer to its root"));
+                return refuse(
+                    Code::FieldMalformed,
+                    format!("a chain of agents is at most `{CHAIN_MAX}` long; add this one nearer to its root"),
+                );
             }
             Some(_) => {}
         }
@@ -125,7 +130,11 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
 pub(crate) fn identity(db: &Connection, agent: &Name) -> Result<Option<AgentIdentity>, StoreError> {
     type Link = (ChainLink, Option<Name>, RunId);
     let read = |row: &Row<'_>| -> rusqlite::Result<Link> {
-        Ok((ChainLink { agent: parsed(row, "agent")?, owner: optional_parsed(row, "owner")? }, optional_parsed(row, "parent")?, parsed(row, "run")?))
+        Ok((
+            ChainLink { agent: parsed(row, "agent")?, owner: optional_parsed(row, "owner")? },
+            optional_parsed(row, "parent")?,
+            parsed(row, "run")?,
+        ))
     };
     let link = |agent: &Name| find(db, "SELECT agent, owner, parent, run FROM agents WHERE agent = ?1", [agent.as_str()], read);
     let Some((first, mut parent, run)) = link(agent)? else { return Ok(None) };

@@ -237,17 +237,24 @@ pub(crate) fn join(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceive
     let agent = identity.agent.as_str();
     let behalf = on_behalf_of(identity);
     if let Some(call_key) = &received.call_key {
-        let sql = format!("{CALL_COLUMNS} WHERE calls.agent = ?1 AND calls.on_behalf_of IS ?2 AND calls.call_key = ?3 ORDER BY calls.rowid DESC LIMIT 1");
+        let sql = format!(
+            "{CALL_COLUMNS} WHERE calls.agent = ?1 AND calls.on_behalf_of IS ?2 AND calls.call_key = ?3 ORDER BY calls.rowid DESC LIMIT 1"
+        );
         let Some(earlier) = tx.find(&sql, params![agent, behalf, call_key], StoredCall::read)? else { return Ok(Join::New(None)) };
         if earlier.payload_sha256 != *payload {
-            return refuse(Code::OperationKeyConflict, "the `call_key` was used for another tool or other arguments; use a fresh key for a new call");
+            return refuse(
+                Code::OperationKeyConflict,
+                "the `call_key` was used for another tool or other arguments; use a fresh key for a new call",
+            );
         }
         return Ok(match earlier.standing() {
             Standing::Open | Standing::Answered => Join::To(earlier.call),
             Standing::Over => Join::New(earlier.request),
         });
     }
-    let sql = format!("{CALL_COLUMNS} WHERE calls.agent = ?1 AND calls.on_behalf_of IS ?2 AND calls.payload_sha256 = ?3 ORDER BY calls.rowid DESC LIMIT ?4");
+    let sql = format!(
+        "{CALL_COLUMNS} WHERE calls.agent = ?1 AND calls.on_behalf_of IS ?2 AND calls.payload_sha256 = ?3 ORDER BY calls.rowid DESC LIMIT ?4"
+    );
     let candidates = tx.list(&sql, params![agent, behalf, payload.to_string(), JOIN_CANDIDATES_MAX], StoredCall::read)?;
     if let Some(open) = candidates.iter().find(|call| call.standing() == Standing::Open) {
         return Ok(Join::To(open.call));
@@ -268,7 +275,14 @@ pub(crate) fn count_join(tx: &Tx<'_>, call: CallId) -> Result<Joined, StoreError
     Ok(Joined { call })
 }
 
-pub(crate) fn insert_call(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceived, run: RunId, effect: Effect, payload: &Digest) -> Result<(), StoreError> {
+pub(crate) fn insert_call(
+    tx: &Tx<'_>,
+    identity: &AgentIdentity,
+    received: &CallReceived,
+    run: RunId,
+    effect: Effect,
+    payload: &Digest,
+) -> Result<(), StoreError> {
     tx.execute_one(
         "INSERT INTO calls (call, agent, on_behalf_of, run, call_key, tool, effect, payload_sha256, says, created_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -300,7 +314,8 @@ pub(crate) fn record_call_refusal(tx: &mut Tx<'_>, received: &CallReceived, refu
 
 fn stage_refused(tx: &mut Tx<'_>, refused: CallRefused) -> Result<(), StoreError> {
     let claims = Json::object([("agent", optional_text(refused.agent)), ("code", text(refused.refusal.code))]);
-    let body = Json::object([("tool", refused.tool.into()), ("detail", refused.refusal.message.into()), ("path", refused.refusal.path.into())]);
+    let body =
+        Json::object([("tool", refused.tool.into()), ("detail", refused.refusal.message.into()), ("path", refused.refusal.path.into())]);
     let roles = if refused.roles.is_empty() { vec![Name::parse(AUDITOR)?] } else { refused.roles };
     tx.stage(Entry::new(RecordType::CallRefused, claims).readable_by(roles).with_body(body))?;
     Ok(())

@@ -1,66 +1,30 @@
-//! Decisions of people: a challenge for one request and one key, then the signed statement, judged by core inside the
-//! transaction that records it.
+//! Decisions of people: the signed statement, judged by core inside the transaction that records it.
 
 use rusqlite::{Row, params};
-use vidimus_core::bytes::{Digest, Nonce, Salt};
+use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{self, Case, DecisionKind, IssuedChallenge, Judgement, VerifiedDecision, reason_sha256};
+use vidimus_core::decision::{self, Case, DecisionKind, Judgement, VerifiedDecision, reason_sha256};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{PersonId, RequestId};
 use vidimus_core::json::{Fields, Json, Limits, parse};
-use vidimus_core::limits::{DECISION_TTL_S_MAX, REASON_CHARS_MAX};
+use vidimus_core::limits::REASON_CHARS_MAX;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::record::RecordType;
 use vidimus_core::render;
-use vidimus_core::request::{self, RequestInput, RequestState};
-use vidimus_core::roster::KeyUse;
+use vidimus_core::request::RequestState;
 use vidimus_core::table::Row as TableRow;
-use vidimus_core::time::Timestamp;
 
-use crate::codec::{count, optional_parsed, optional_text, parsed, text, time};
+use crate::challenges::{issued_challenge, use_challenge};
+use crate::codec::{count, optional_parsed, optional_text, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::limits::CHALLENGES_PER_KEY_MAX;
-use crate::log::{Head, to_i64};
+use crate::log::to_i64;
 use crate::operations;
 use crate::requests;
 use crate::rows::StoredRequest;
 use crate::tokens::standing_approvals;
-use crate::tx::{Attempt, Entry, Tx, challenge_sha256, refuse};
+use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
-
-/// A challenge that an approval key is to sign over.
-#[derive(Debug, Clone, Copy)]
-pub struct DecisionChallenge {
-    /// The request.
-    pub request: RequestId,
-    /// The person of the session that asks.
-    pub person: PersonId,
-    /// Digest of the person's approval key.
-    pub key_sha256: Digest,
-    /// Fresh random bytes; only their digest is stored.
-    pub challenge: Nonce,
-}
-
-/// What an approver who wants to decide gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DecisionChallengeOutcome {
-    /// The challenge may be signed.
-    Issued {
-        /// To be copied into the statement.
-        issued_at: Timestamp,
-        /// Until when the decision may arrive at most.
-        expires_at: Timestamp,
-        /// The roster in force.
-        roster_sha256: Digest,
-        /// The newest head that is durable.
-        head: Head,
-    },
-    /// There is no such request.
-    NotFound,
-    /// The key may not sign, or the request no longer waits.
-    Refused(Refusal),
-}
 
 /// Why a person said no, in words for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,19 +81,6 @@ pub enum DecisionOutcome {
 }
 
 impl Store {
-    /// Issues a challenge for one request and one approval key.
-    pub async fn decision_challenge(&self, moment: Moment, challenge: DecisionChallenge) -> Result<DecisionChallengeOutcome, StoreError> {
-        self.engine
-            .write(moment, Rank::Plain, move |tx| {
-                let Some(request) = StoredRequest::load(tx.db, &challenge.request)? else { return Ok(DecisionChallengeOutcome::NotFound) };
-                Ok(match tx.attempt(|tx| issue(tx, &request, challenge))? {
-                    Ok(outcome) => outcome,
-                    Err(refusal) => DecisionChallengeOutcome::Refused(refusal),
-                })
-            })
-            .await
-    }
-
     /// Judges and records a decision; a quorum makes the operation in the same transaction.
     pub async fn record_decision(&self, moment: Moment, decision: RecordDecision) -> Result<DecisionOutcome, StoreError> {
         let rank = rank_of(&decision.envelope);
@@ -144,39 +95,6 @@ fn rank_of(envelope: &Envelope) -> Rank {
         Ok(DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::Retract) => Rank::Stop,
         Ok(DecisionKind::Approve | DecisionKind::MoreTime) | Err(_) => Rank::Plain,
     }
-}
-
-fn issue(tx: &mut Tx<'_>, stored: &StoredRequest, challenge: DecisionChallenge) -> Attempt<DecisionChallengeOutcome> {
-    let gate = tx.gate()?;
-    let roster = gate.roster()?;
-    let holder = roster.roster.active_key(&challenge.key_sha256, KeyUse::Approval)?;
-    if holder.person.person != challenge.person {
-        return refuse(Code::ApproverWrong, "the key belongs to another person than the session; use your own");
-    }
-    if stored.state.is_final() {
-        // The input that is allowed longest: its refusal names why nothing can be decided any more.
-        request::apply(stored.state, RequestInput::Revoke)?;
-    }
-    tx.execute(
-        "DELETE FROM decision_challenges WHERE challenge_sha256 IN
-           (SELECT challenge_sha256 FROM decision_challenges WHERE key_sha256 = ?1 AND used_at IS NULL ORDER BY issued_at DESC LIMIT -1 OFFSET ?2)",
-        params![challenge.key_sha256.to_string(), CHALLENGES_PER_KEY_MAX as i64 - 1],
-    )?;
-    tx.execute_one(
-        "INSERT INTO decision_challenges (challenge_sha256, request, key_sha256, issued_at) VALUES (?1, ?2, ?3, ?4)",
-        params![
-            challenge_sha256(&challenge.challenge).to_string(),
-            challenge.request.to_string(),
-            challenge.key_sha256.to_string(),
-            tx.now.as_ms(),
-        ],
-    )?;
-    Ok(DecisionChallengeOutcome::Issued {
-        issued_at: tx.now,
-        expires_at: tx.now.plus_s(DECISION_TTL_S_MAX),
-        roster_sha256: roster.view.roster_sha256,
-        head: tx.head_before(),
-    })
 }
 
 fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Result<DecisionOutcome, StoreError> {
@@ -258,45 +176,32 @@ fn shown_sha256(stored: &StoredRequest, row: &TableRow) -> Result<Digest, Refusa
     render::shown_sha256(&row.tool, &render::render(&stored.frozen.members().args, row)?)
 }
 
-fn issued_challenge(tx: &Tx<'_>, challenge: &Nonce) -> Result<Option<IssuedChallenge>, StoreError> {
-    tx.find(
-        "SELECT request, key_sha256, issued_at, used_at IS NOT NULL AS used FROM decision_challenges WHERE challenge_sha256 = ?1",
-        [challenge_sha256(challenge).to_string()],
-        |row| {
-            Ok(IssuedChallenge {
-                request: parsed(row, "request")?,
-                key_sha256: parsed(row, "key_sha256")?,
-                issued_at: time(row, "issued_at")?,
-                used: row.get("used")?,
-            })
-        },
-    )
-}
-
-fn use_challenge(tx: &Tx<'_>, verified: &VerifiedDecision) -> Result<(), StoreError> {
-    tx.execute_one(
-        "UPDATE decision_challenges SET used_at = ?1 WHERE challenge_sha256 = ?2 AND used_at IS NULL",
-        params![tx.now.as_ms(), challenge_sha256(&verified.statement().challenge).to_string()],
-    )
-}
-
 /// What came beside the envelope must be what was signed; a denial must say why.
 fn check_attachments(verified: &VerifiedDecision, decision: &RecordDecision) -> Result<Option<Denial>, Refusal> {
     let statement = verified.statement();
     let reason_of = decision.reason.as_ref().zip(decision.reason_salt.as_ref()).map(|(reason, salt)| reason_sha256(salt, reason));
     let whole = decision.reason.is_some() == decision.reason_salt.is_some();
     if !whole || reason_of != statement.reason_sha256 {
-        return Err(Refusal::new(Code::ReasonInvalid, "the reason beside the decision is not the one that was signed; send it with its salt").at("/reason"));
+        return Err(Refusal::new(
+            Code::ReasonInvalid,
+            "the reason beside the decision is not the one that was signed; send it with its salt",
+        )
+        .at("/reason"));
     }
     if decision.reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
-        return Err(Refusal::new(Code::ReasonInvalid, format!("the reason has more than `{REASON_CHARS_MAX}` characters; shorten it")).at("/reason"));
+        return Err(Refusal::new(Code::ReasonInvalid, format!("the reason has more than `{REASON_CHARS_MAX}` characters; shorten it"))
+            .at("/reason"));
     }
     if decision.context.as_ref().map(|context| Digest::of(context.as_bytes())) != statement.context_sha256 {
-        return Err(Refusal::new(Code::BytesDiffer, "the context beside the decision is not the one that was signed; send it as it was").at("/context"));
+        return Err(Refusal::new(Code::BytesDiffer, "the context beside the decision is not the one that was signed; send it as it was")
+            .at("/context"));
     }
     match statement.decision {
         DecisionKind::Deny => {
-            let reason = decision.reason.as_deref().ok_or_else(|| Refusal::new(Code::ReasonInvalid, "a denial says why; sign a reason").at("/reason"))?;
+            let reason = decision
+                .reason
+                .as_deref()
+                .ok_or_else(|| Refusal::new(Code::ReasonInvalid, "a denial says why; sign a reason").at("/reason"))?;
             denial_of(reason).map(Some).map_err(|refusal| refusal.under("/reason"))
         }
         DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => Ok(None),
@@ -361,7 +266,13 @@ fn apply(
     Ok(DecisionReceipt { request: stored.request, state, position, given: judgement.given, needed: judgement.needed, operation })
 }
 
-fn stage_decision(tx: &mut Tx<'_>, stored: &StoredRequest, verified: &VerifiedDecision, decision: &RecordDecision, judgement: Judgement) -> Result<u64, StoreError> {
+fn stage_decision(
+    tx: &mut Tx<'_>,
+    stored: &StoredRequest,
+    verified: &VerifiedDecision,
+    decision: &RecordDecision,
+    judgement: Judgement,
+) -> Result<u64, StoreError> {
     let statement = verified.statement();
     let claims = Json::object([
         ("decision", text(statement.decision)),

@@ -329,7 +329,8 @@ mod tests {
     #[tokio::test]
     async fn a_use_case_that_panics_or_fails_takes_back_only_itself() {
         let (engine, _dir) = engine();
-        let insert = |tx: &mut Tx<'_>, table: &str| tx.execute_one("INSERT INTO effect_tables (table_sha256, toml) VALUES (?1, '')", [table]);
+        let insert =
+            |tx: &mut Tx<'_>, table: &str| tx.execute_one("INSERT INTO effect_tables (table_sha256, toml) VALUES (?1, '')", [table]);
         let release = hold(&engine).await;
         let first = queue(&engine, Rank::Plain, move |tx| insert(tx, "first")).await;
         let panics = queue(&engine, Rank::Plain, move |tx| {
@@ -348,7 +349,8 @@ mod tests {
         assert!(matches!(panics.await.expect("a task"), Err(StoreError::Closed)));
         assert!(matches!(fails.await.expect("a task"), Err(StoreError::Corrupt(_))));
         last.await.expect("a task").expect("kept");
-        let kept = engine.read(|db| crate::tx::list(db, "SELECT table_sha256 FROM effect_tables ORDER BY rowid", [], |row| row.get::<_, String>(0)));
+        let kept = engine
+            .read(|db| crate::tx::list(db, "SELECT table_sha256 FROM effect_tables ORDER BY rowid", [], |row| row.get::<_, String>(0)));
         assert_eq!(kept.await.expect("a reading"), ["first", "last"]);
     }
 
@@ -357,7 +359,8 @@ mod tests {
         let (engine, dir) = engine();
         // A foreign key that is broken at the commit: the batch as a whole cannot be made durable.
         let broken = |tx: &mut Tx<'_>| {
-            let sql = "INSERT INTO requests (request, call, tool, state, frozen, request_sha256, args_sha256, row_sha256, effect_open, position,
+            let sql =
+                "INSERT INTO requests (request, call, tool, state, frozen, request_sha256, args_sha256, row_sha256, effect_open, position,
                                              created_at, waits_until, expires_max_at)
                        VALUES ('r', 'c', 't', 'pending', '', '', '', '', 1, 99, 1, 2, 3)";
             tx.execute_one("INSERT INTO agents (agent, credential_sha256, run, created_at) VALUES ('a', 'x', 'x', 1)", [])?;

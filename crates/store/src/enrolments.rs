@@ -95,7 +95,14 @@ impl Store {
 }
 
 /// The two keys of an enrolment, each with its proof of possession, for this invite and nothing else.
-fn verified_keys(gate: &GateState, invite: &StoredInvite, code_sha256: &Digest, label: &str, approval: &Envelope, device: &Envelope) -> Attempt<Admission> {
+fn verified_keys(
+    gate: &GateState,
+    invite: &StoredInvite,
+    code_sha256: &Digest,
+    label: &str,
+    approval: &Envelope,
+    device: &Envelope,
+) -> Attempt<Admission> {
     let mut keys = Vec::with_capacity(2);
     for (envelope, key_use) in [(approval, KeyUse::Approval), (device, KeyUse::Device)] {
         let statement = Enrolment::verify(envelope)?;
@@ -111,7 +118,10 @@ fn verified_keys(gate: &GateState, invite: &StoredInvite, code_sha256: &Digest, 
             && statement.name == invite.name
             && statement.label == label;
         if !same {
-            return refuse(Code::EnrolmentWrong, format!("the statement of the `{key_use}` key says something else than the invite; enrol again"));
+            return refuse(
+                Code::EnrolmentWrong,
+                format!("the statement of the `{key_use}` key says something else than the invite; enrol again"),
+            );
         }
         keys.push(statement.key);
     }
@@ -137,7 +147,8 @@ fn enrol_genesis(tx: &mut Tx<'_>, enrol: &EnrolGenesis) -> Attempt<PersonId> {
     let identity = &gate.identity;
     let expected = Roster::genesis(identity.environment, identity.log_key, identity.token_key, identity.recovery_key, &admission)?;
     same_gate(&genesis.roster.gate, genesis.roster.environment, &expected)?;
-    let same = genesis.roster == expected && genesis.invite_sha256 == enrol.code_sha256 && genesis.table_sha256 == gate.table_view.table_sha256;
+    let same =
+        genesis.roster == expected && genesis.invite_sha256 == enrol.code_sha256 && genesis.table_sha256 == gate.table_view.table_sha256;
     if !same {
         return refuse(Code::GenesisMalformed, "the statement signs another roster, invite or table than this gate's; enrol again");
     }
@@ -160,7 +171,8 @@ fn propose_admission(tx: &mut Tx<'_>, propose_one: &ProposeAdmission) -> Attempt
     if invite.kind != InviteKind::Person {
         return refuse(Code::InviteInvalid, "the invite is the first admin's; enrol with a genesis statement");
     }
-    let admission = verified_keys(&gate, &invite, &propose_one.code_sha256, &propose_one.label, &propose_one.approval, &propose_one.device)?;
+    let admission =
+        verified_keys(&gate, &invite, &propose_one.code_sha256, &propose_one.label, &propose_one.approval, &propose_one.device)?;
     let keys = params![admission.approval_key.to_string(), admission.device_key.to_string()];
     let taken = tx.find("SELECT 1 FROM enrolments WHERE approval_key IN (?1, ?2) OR device_key IN (?1, ?2)", keys, |_| Ok(()))?;
     if taken.is_some() {
@@ -168,14 +180,18 @@ fn propose_admission(tx: &mut Tx<'_>, propose_one: &ProposeAdmission) -> Attempt
     }
     let args = admission.to_args(&gate.roster()?.roster)?;
     use_invite(tx, &propose_one.code_sha256)?;
-    let proposal = Proposal { call: propose_one.call, request: propose_one.request, salt: propose_one.salt, proposer: admission.person, args };
+    let proposal =
+        Proposal { call: propose_one.call, request: propose_one.request, salt: propose_one.salt, proposer: admission.person, args };
     propose(tx, &gate, proposal)?;
     insert_enrolment(tx, &admission, Some(propose_one.request))?;
     Ok(admission.person)
 }
 
 fn use_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Result<(), StoreError> {
-    tx.execute_one("UPDATE invites SET used_at = ?1 WHERE code_sha256 = ?2 AND used_at IS NULL", params![tx.now.as_ms(), code_sha256.to_string()])
+    tx.execute_one(
+        "UPDATE invites SET used_at = ?1 WHERE code_sha256 = ?2 AND used_at IS NULL",
+        params![tx.now.as_ms(), code_sha256.to_string()],
+    )
 }
 
 fn insert_enrolment(tx: &Tx<'_>, admission: &Admission, request: Option<RequestId>) -> Result<(), StoreError> {
@@ -197,14 +213,22 @@ pub(crate) fn insert_roster(tx: &mut Tx<'_>, roster: &Roster) -> Result<RosterVi
     let roster_sha256 = Digest::of(&bytes);
     let text = String::from_utf8(bytes).map_err(|_| StoreError::corrupt("a roster that is not text"))?;
     let version = i64::from(roster.version);
-    tx.execute_one("INSERT INTO rosters (version, roster_sha256, text) VALUES (?1, ?2, ?3)", params![version, roster_sha256.to_string(), text])?;
+    tx.execute_one(
+        "INSERT INTO rosters (version, roster_sha256, text) VALUES (?1, ?2, ?3)",
+        params![version, roster_sha256.to_string(), text],
+    )?;
     tx.execute_one("UPDATE gate SET roster_version = ?1 WHERE coalesce(roster_version, 0) = ?1 - 1", [version])?;
     tx.forget_gate();
     Ok(RosterView { version: roster.version, text, roster_sha256 })
 }
 
 /// Stages the record of a version of the roster, with the signatures that brought it.
-pub(crate) fn stage_roster(tx: &mut Tx<'_>, roster: &Roster, envelopes: Vec<Envelope>, request: Option<RequestId>) -> Result<(), StoreError> {
+pub(crate) fn stage_roster(
+    tx: &mut Tx<'_>,
+    roster: &Roster,
+    envelopes: Vec<Envelope>,
+    request: Option<RequestId>,
+) -> Result<(), StoreError> {
     let json = roster.to_json();
     let text_of_roster = String::from_utf8(json.canonical()?).map_err(|_| StoreError::corrupt("a roster that is not text"))?;
     let claims = Json::object([("version", roster.version.into()), ("roster_sha256", text(roster.digest()?))]);

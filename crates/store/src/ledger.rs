@@ -137,7 +137,13 @@ fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome>
 }
 
 /// The operation key of a new write, or the earlier write that it repeats. Without a call key, every write is new.
-fn write_key(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceived, run: RunId, payload: &Digest) -> Attempt<Result<OperationKey, Joined>> {
+fn write_key(
+    tx: &Tx<'_>,
+    identity: &AgentIdentity,
+    received: &CallReceived,
+    run: RunId,
+    payload: &Digest,
+) -> Attempt<Result<OperationKey, Joined>> {
     let fresh = OperationKey::write(&identity.agent, &received.tool, &WriteCaller::Call(run, received.call));
     let Some(call_key) = &received.call_key else { return Ok(Ok(fresh)) };
     let sql = format!("{CALL_COLUMNS} WHERE calls.agent = ?1 AND calls.call_key = ?2 ORDER BY calls.rowid DESC LIMIT 1");
@@ -145,7 +151,10 @@ fn write_key(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceived, run
         return Ok(Ok(OperationKey::write(&identity.agent, &received.tool, &WriteCaller::CallKey(call_key.clone()))));
     };
     if earlier.payload_sha256 != *payload {
-        return refuse(Code::OperationKeyConflict, "the `call_key` was used for another tool or other arguments; use a fresh key for a new call");
+        return refuse(
+            Code::OperationKeyConflict,
+            "the `call_key` was used for another tool or other arguments; use a fresh key for a new call",
+        );
     }
     match earlier.standing() {
         Standing::Open | Standing::Answered => Ok(Err(count_join(tx, earlier.call)?)),

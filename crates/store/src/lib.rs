@@ -7,6 +7,7 @@
 
 mod agents;
 mod calls;
+mod challenges;
 mod codec;
 mod decisions;
 mod engine;
@@ -40,7 +41,8 @@ use vidimus_core::time::Timestamp;
 
 pub use agents::{AddAgent, AgentAdded, AgentIdentity};
 pub use calls::{CallReceived, CallRefused, FreezeCall, FreezeOutcome, Joined, ReadRecorded, Withdrawal};
-pub use decisions::{DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, Denial, RecordDecision};
+pub use challenges::{DecisionChallenge, DecisionChallengeOutcome};
+pub use decisions::{DecisionOutcome, DecisionReceipt, Denial, RecordDecision};
 pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission};
 pub use error::{OpenError, StoreError};
 pub use gate::{GateIdentity, RosterView, TableView};

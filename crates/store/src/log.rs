@@ -104,8 +104,11 @@ pub(crate) fn sequence(db: &Connection, staging: Staging) -> Result<Head, StoreE
         insert_record(db, position, record)?;
         // Every complete subtree is kept when it becomes complete, so that proofs read few hashes.
         for (node, hash) in frontier.append(leaf_hash(record.leaf.as_bytes())) {
-            db.prepare_cached("INSERT INTO log_nodes (level, node, hash) VALUES (?1, ?2, ?3)")?
-                .execute(params![node.level, to_i64(node.index)?, hash.as_bytes()])?;
+            db.prepare_cached("INSERT INTO log_nodes (level, node, hash) VALUES (?1, ?2, ?3)")?.execute(params![
+                node.level,
+                to_i64(node.index)?,
+                hash.as_bytes()
+            ])?;
         }
     }
     let head = Head { size: before.size + records.len() as u64, root: frontier.root() };
@@ -147,8 +150,7 @@ pub(crate) fn read_node(db: &Connection, node: Node) -> Result<Digest, StoreErro
 }
 
 pub(crate) fn read_head(db: &Connection) -> Result<Head, StoreError> {
-    db.prepare_cached("SELECT size, root FROM log_head")?
-        .query_row([], |row| Ok(head_of(row.get(0)?, &row.get::<_, String>(1)?)))?
+    db.prepare_cached("SELECT size, root FROM log_head")?.query_row([], |row| Ok(head_of(row.get(0)?, &row.get::<_, String>(1)?)))?
 }
 
 fn head_of(size: i64, root: &str) -> Result<Head, StoreError> {

@@ -69,7 +69,8 @@ fn checkpoint(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Resu
 fn records(db: &Connection, from: u64, limit: usize, reader: &[Name]) -> Result<Vec<LogRecord>, StoreError> {
     // A position beyond what the database can number has no records.
     let Ok(from) = to_i64(from) else { return Ok(Vec::new()) };
-    let mut statement = db.prepare_cached("SELECT position, leaf, roles, salt, body FROM records WHERE position >= ?1 ORDER BY position LIMIT ?2")?;
+    let mut statement =
+        db.prepare_cached("SELECT position, leaf, roles, salt, body FROM records WHERE position >= ?1 ORDER BY position LIMIT ?2")?;
     let mut rows = statement.query(params![from, to_i64(limit as u64)?])?;
     let (mut records, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {

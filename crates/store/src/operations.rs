@@ -100,7 +100,13 @@ impl Store {
     }
 
     /// Prolongs the lease of an attempt that is still at work.
-    pub async fn renew_lease(&self, moment: Moment, operation: OperationKey, attempt: u32, lease_s: u64) -> Result<LeaseOutcome, StoreError> {
+    pub async fn renew_lease(
+        &self,
+        moment: Moment,
+        operation: OperationKey,
+        attempt: u32,
+        lease_s: u64,
+    ) -> Result<LeaseOutcome, StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
                 let until = lease_end(tx.now, lease_s);
@@ -120,7 +126,13 @@ pub(crate) fn lease_end(now: Timestamp, lease_s: u64) -> Timestamp {
 }
 
 /// Applies an answer if its attempt is the one at work; otherwise keeps it as evidence.
-pub(crate) fn settle(tx: &mut Tx<'_>, stored: &StoredOperation, attempt: u32, answer: Answer, change: Change) -> Result<AnswerOutcome, StoreError> {
+pub(crate) fn settle(
+    tx: &mut Tx<'_>,
+    stored: &StoredOperation,
+    attempt: u32,
+    answer: Answer,
+    change: Change,
+) -> Result<AnswerOutcome, StoreError> {
     let at_work = stored.now_at.attempt == attempt && stored.now_at.state == OperationState::Executing;
     if at_work {
         return match advance(tx, stored, OperationInput::Answer(answer), change) {
@@ -282,7 +294,13 @@ fn stage_change(
     Ok(())
 }
 
-fn stage_write_end(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOperation, state: OperationState, change: Change) -> Result<(), StoreError> {
+fn stage_write_end(
+    tx: &mut Tx<'_>,
+    gate: &GateState,
+    stored: &StoredOperation,
+    state: OperationState,
+    change: Change,
+) -> Result<(), StoreError> {
     let record_type = match state {
         OperationState::Succeeded => RecordType::WriteExecuted,
         OperationState::Failed | OperationState::NotHappened | OperationState::NotStarted => RecordType::WriteFailed,
@@ -296,7 +314,13 @@ fn stage_write_end(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOperation, 
 }
 
 /// Stages the record of a write: its arguments, the state before and after, its receipt and result.
-pub(crate) fn stage_write(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOperation, record_type: RecordType, change: &Change) -> Result<(), StoreError> {
+pub(crate) fn stage_write(
+    tx: &mut Tx<'_>,
+    gate: &GateState,
+    stored: &StoredOperation,
+    record_type: RecordType,
+    change: &Change,
+) -> Result<(), StoreError> {
     let agent: Option<String> = tx.find("SELECT agent FROM calls WHERE call = ?1", [stored.call.to_string()], |row| row.get(0))?.flatten();
     let owner: Vec<Name> = gate.table.row(&stored.tool).map(|row| row.owner.clone()).into_iter().collect();
     let claims = Json::object([
@@ -304,7 +328,6 @@ pub(crate) fn stage_write(tx: &mut Tx<'_>, gate: &GateState, stored: &StoredOper
         ("tool", text(&stored.tool)),
         ("operation", text(stored.operation)),
         ("call", text(stored.call)),
-        ("detail", change.detail.as_str().into()),
     ]);
     let body = Json::object([
         ("args", stored.args.clone().into()),

@@ -155,7 +155,6 @@ impl Store {
             })
             .await
     }
-
 }
 
 fn init_gate(tx: &mut Tx<'_>, init: Init) -> Result<InitOutcome, StoreError> {
@@ -209,7 +208,11 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
     if invite.roles.is_empty() || invite.roles.iter().any(|role| role.as_str() == EVERYONE) {
         return refuse(Code::InviteInvalid, format!("an invite names one role or more, and never `{EVERYONE}`; name real roles"));
     }
-    let known = tx.find("SELECT 1 FROM invites WHERE code_sha256 = ?1 OR person = ?2", params![invite.code_sha256.to_string(), invite.person.to_string()], |_| Ok(()))?;
+    let known = tx.find(
+        "SELECT 1 FROM invites WHERE code_sha256 = ?1 OR person = ?2",
+        params![invite.code_sha256.to_string(), invite.person.to_string()],
+        |_| Ok(()),
+    )?;
     if known.is_some() {
         return refuse(Code::InviteInvalid, "an invite with this code or person exists already; make fresh ones");
     }

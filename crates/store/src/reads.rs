@@ -140,7 +140,8 @@ impl Store {
     pub async fn requests(&self, state: Option<RequestState>, reader: Vec<Name>) -> Result<Vec<RequestView>, StoreError> {
         self.engine
             .read(move |db| {
-                let sql = format!("{REQUESTS} WHERE ?1 IS NULL OR requests.state = ?1 ORDER BY requests.created_at DESC, requests.rowid DESC");
+                let sql =
+                    format!("{REQUESTS} WHERE ?1 IS NULL OR requests.state = ?1 ORDER BY requests.created_at DESC, requests.rowid DESC");
                 let visible = requests(db, &sql, params![state.map(RequestState::as_str)], &reader)?;
                 visible.into_iter().map(|view| complete(db, view)).collect()
             })
@@ -214,9 +215,10 @@ fn read_request(row: &Row<'_>) -> rusqlite::Result<RequestView> {
 
 fn complete(db: &Connection, view: RequestView) -> Result<RequestView, StoreError> {
     let request = view.request.to_string();
-    let decisions = list(db, "SELECT envelope, position, standing FROM decisions WHERE request = ?1 ORDER BY position", [&request], |row| {
-        Ok(DecisionView { envelope: row.get("envelope")?, position: count(row, "position")?, standing: row.get("standing")? })
-    })?;
+    let decisions =
+        list(db, "SELECT envelope, position, standing FROM decisions WHERE request = ?1 ORDER BY position", [&request], |row| {
+            Ok(DecisionView { envelope: row.get("envelope")?, position: count(row, "position")?, standing: row.get("standing")? })
+        })?;
     let operation = find(db, "SELECT * FROM operations WHERE request = ?1", [&request], read_operation)?;
     Ok(RequestView { decisions, operation, ..view })
 }

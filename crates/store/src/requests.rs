@@ -89,7 +89,8 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
     let row = new.row;
     let parts: Vec<Json> = row.business.iter().map(|path| path.find(&new.args).cloned().unwrap_or(Json::Null)).collect();
     let business_sha256 = frozen::business_sha256(&row.tool, parts)?;
-    let open = tx.find("SELECT 1 FROM requests WHERE business_sha256 = ?1 AND effect_open = 1", [business_sha256.to_string()], |_| Ok(()))?;
+    let open =
+        tx.find("SELECT 1 FROM requests WHERE business_sha256 = ?1 AND effect_open = 1", [business_sha256.to_string()], |_| Ok(()))?;
     if open.is_some() {
         return refuse(Code::BusinessEffectOpen, "an equal effect is open already; wait for its outcome instead of asking again");
     }
@@ -142,7 +143,8 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
 fn refuse_unanswerable(gate: &GateState, frozen: &FrozenRequest) -> Attempt<()> {
     let roster = &gate.roster()?.roster;
     for need in &frozen.members().needs {
-        let able = roster.eligible(&need.role).filter(|person| decision::eligible(&person.person, &need.role, frozen, roster).is_ok()).count();
+        let able =
+            roster.eligible(&need.role).filter(|person| decision::eligible(&person.person, &need.role, frozen, roster).is_ok()).count();
         if able < need.quorum as usize {
             return refuse(
                 Code::NoEligibleApprover,
@@ -172,14 +174,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>, stored: &StoredRequest, input: RequestInp
     let quorum_at = if next == RequestState::Approved { Some(tx.now) } else { stored.quorum_at };
     tx.execute_one(
         "UPDATE requests SET state = ?1, ended_at = ?2, effect_open = ?3, quorum_at = ?4 WHERE request = ?5 AND state = ?6",
-        params![
-            next.as_str(),
-            ended_at,
-            effect_open,
-            quorum_at.map(|at| at.as_ms()),
-            stored.request.to_string(),
-            stored.state.as_str(),
-        ],
+        params![next.as_str(), ended_at, effect_open, quorum_at.map(|at| at.as_ms()), stored.request.to_string(), stored.state.as_str(),],
     )?;
     if stored.state == RequestState::Approved && next != RequestState::Consumed {
         end_operation(tx, stored)?;

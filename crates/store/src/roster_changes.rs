@@ -11,11 +11,11 @@ use vidimus_core::roster::{Admission, Roster};
 
 use crate::codec::parsed;
 use crate::engine::Rank;
+use crate::enrolments::{insert_roster, stage_roster};
 use crate::error::StoreError;
 use crate::gate::RosterView;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::operations::{self, Change, load_request};
-use crate::enrolments::{insert_roster, stage_roster};
 use crate::proposals::{Proposal, propose};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
@@ -33,7 +33,12 @@ pub enum RosterChangeOutcome {
 
 impl Store {
     /// Brings the approved version of the roster into force, for the attempt that redeemed its token.
-    pub async fn apply_roster_change(&self, moment: Moment, operation: OperationKey, attempt: u32) -> Result<RosterChangeOutcome, StoreError> {
+    pub async fn apply_roster_change(
+        &self,
+        moment: Moment,
+        operation: OperationKey,
+        attempt: u32,
+    ) -> Result<RosterChangeOutcome, StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| apply(tx, &operation, attempt))? {
                 Ok(view) => Ok(RosterChangeOutcome::Applied(view)),
@@ -89,7 +94,9 @@ fn fail(tx: &mut Tx<'_>, operation: &OperationKey, attempt: u32, refusal: &Refus
 /// The signed approvals that brought a change.
 fn approvals(tx: &Tx<'_>, request: &RequestId) -> Result<Vec<Envelope>, StoreError> {
     let texts: Vec<String> =
-        tx.list("SELECT envelope FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position", [request.to_string()], |row| row.get(0))?;
+        tx.list("SELECT envelope FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position", [request.to_string()], |row| {
+            row.get(0)
+        })?;
     texts.iter().map(|text| Ok(Envelope::parse(text.as_bytes())?)).collect()
 }
 

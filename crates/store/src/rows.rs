@@ -94,10 +94,13 @@ pub(crate) fn standing(request: Option<RequestState>, operation: Option<Operatio
         (_, Some(OperationState::Executing | OperationState::Unknown | OperationState::NeedsReconciliation)) => Standing::Open,
         (_, Some(OperationState::Succeeded | OperationState::Partial)) => Standing::Answered,
         (_, Some(OperationState::Failed | OperationState::NotHappened)) => Standing::Over,
-        (Some(RequestState::Pending | RequestState::Approved | RequestState::Consumed), None | Some(OperationState::Reserved | OperationState::NotStarted)) => {
-            Standing::Open
+        (
+            Some(RequestState::Pending | RequestState::Approved | RequestState::Consumed),
+            None | Some(OperationState::Reserved | OperationState::NotStarted),
+        ) => Standing::Open,
+        (Some(RequestState::Denied | RequestState::Revoked), None | Some(OperationState::Reserved | OperationState::NotStarted)) => {
+            Standing::Answered
         }
-        (Some(RequestState::Denied | RequestState::Revoked), None | Some(OperationState::Reserved | OperationState::NotStarted)) => Standing::Answered,
         (
             Some(RequestState::Expired | RequestState::Withdrawn | RequestState::Stale),
             None | Some(OperationState::Reserved | OperationState::NotStarted),

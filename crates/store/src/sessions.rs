@@ -114,7 +114,10 @@ fn issue(tx: &mut Tx<'_>, challenge: SessionChallenge) -> Attempt<(Timestamp, Ti
         return Err(waiting(tx, &challenge.key_sha256)?.unwrap_or(refusal).into());
     }
     let expires_at = tx.now.plus_s(SESSION_CHALLENGE_TTL_S);
-    tx.execute("DELETE FROM session_challenges WHERE key_sha256 = ?1 AND expires_at <= ?2", params![challenge.key_sha256.to_string(), tx.now.as_ms()])?;
+    tx.execute(
+        "DELETE FROM session_challenges WHERE key_sha256 = ?1 AND expires_at <= ?2",
+        params![challenge.key_sha256.to_string(), tx.now.as_ms()],
+    )?;
     tx.execute(
         "DELETE FROM session_challenges WHERE challenge_sha256 IN
            (SELECT challenge_sha256 FROM session_challenges WHERE key_sha256 = ?1 ORDER BY issued_at DESC LIMIT -1 OFFSET ?2)",
@@ -187,7 +190,9 @@ fn authenticate(db: &Connection, now: Timestamp, session_sha256: &Digest) -> Res
         db,
         "SELECT person, key_sha256, sessions.expires_at AS expires_at, max(?2, now_ms) AS now_ms FROM sessions, clock WHERE session_sha256 = ?1",
         params![session_sha256.to_string(), now.as_ms()],
-        |row| Ok((parsed::<PersonId>(row, "person")?, parsed::<Digest>(row, "key_sha256")?, time(row, "expires_at")?, time(row, "now_ms")?)),
+        |row| {
+            Ok((parsed::<PersonId>(row, "person")?, parsed::<Digest>(row, "key_sha256")?, time(row, "expires_at")?, time(row, "now_ms")?))
+        },
     );
     let Some((person, key_sha256, expires_at, now)) = row? else { return Ok(None) };
     let Some(view) = read_roster(db)? else { return Ok(None) };

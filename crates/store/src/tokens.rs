@@ -143,7 +143,13 @@ impl Store {
     }
 }
 
-fn stage_refused(tx: &mut Tx<'_>, operation: Option<OperationKey>, request: Option<RequestId>, refusal: &Refusal, jti_sha256: Option<Digest>) -> Result<(), StoreError> {
+fn stage_refused(
+    tx: &mut Tx<'_>,
+    operation: Option<OperationKey>,
+    request: Option<RequestId>,
+    refusal: &Refusal,
+    jti_sha256: Option<Digest>,
+) -> Result<(), StoreError> {
     let claims = Json::object([("code", text(refusal.code)), ("jti_sha256", optional_text(jti_sha256))]);
     let entry = Entry { operation, request, ..Entry::new(RecordType::TokenRefused, claims) };
     tx.stage(entry)?;
@@ -203,14 +209,25 @@ fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest
 /// Everything that was decided, checked again: time, row, roster, quorum. Returns the digests of the decisions.
 ///
 /// *Errors*: the code of the check that no longer holds.
-pub(crate) fn still_holds(db: &Connection, now: Timestamp, gate: &GateState, stored: &StoredOperation, request: &StoredRequest) -> Attempt<Vec<Digest>> {
+pub(crate) fn still_holds(
+    db: &Connection,
+    now: Timestamp,
+    gate: &GateState,
+    stored: &StoredOperation,
+    request: &StoredRequest,
+) -> Attempt<Vec<Digest>> {
     match request.state {
         // The request's time binds the first redeem only.
         RequestState::Approved if now >= request.waits_until => {
             return refuse(Code::RequestExpired, "the request expired before its first redeem; nothing runs");
         }
         RequestState::Approved | RequestState::Consumed => {}
-        RequestState::Pending | RequestState::Denied | RequestState::Expired | RequestState::Withdrawn | RequestState::Stale | RequestState::Revoked => {
+        RequestState::Pending
+        | RequestState::Denied
+        | RequestState::Expired
+        | RequestState::Withdrawn
+        | RequestState::Stale
+        | RequestState::Revoked => {
             return refuse(Code::RequestNotApproved, format!("the request is `{}`; nothing runs", request.state));
         }
     }
@@ -233,7 +250,8 @@ pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result
         "SELECT decision_sha256, approver, role, key_sha256 FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position",
         [request.to_string()],
         |row| {
-            let approval = Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? };
+            let approval =
+                Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? };
             Ok((approval, parsed::<Digest>(row, "decision_sha256")?))
         },
     )?;
@@ -243,7 +261,9 @@ pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
 fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, refusal: &Refusal) -> Result<(), StoreError> {
     let ended = match (request.state, stored.now_at.state) {
-        (RequestState::Approved, OperationState::Reserved) if refusal.code == Code::RequestExpired => tx.attempt(|tx| requests::expire(tx, request))?,
+        (RequestState::Approved, OperationState::Reserved) if refusal.code == Code::RequestExpired => {
+            tx.attempt(|tx| requests::expire(tx, request))?
+        }
         (RequestState::Approved, OperationState::Reserved) => tx.attempt(|tx| requests::make_stale(tx, request, refusal))?,
         (RequestState::Consumed, OperationState::Unknown) if refusal.code != Code::OperationStateWrong => {
             tx.attempt(|tx| operations::advance(tx, stored, OperationInput::GiveUp, Change::of(refusal.message.clone())).map(|_| ()))?
@@ -337,7 +357,10 @@ fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
         return refuse(Code::BytesDiffer, "the token is for another request, tool or other arguments than the operation; nothing runs");
     }
     if token.attempt != stored.now_at.attempt + 1 {
-        return refuse(Code::OperationStateWrong, format!("the operation is at attempt {}; this token is for another", stored.now_at.attempt));
+        return refuse(
+            Code::OperationStateWrong,
+            format!("the operation is at attempt {}; this token is for another", stored.now_at.attempt),
+        );
     }
     let gate = tx.gate()?;
     still_holds(tx.db, tx.now, &gate, &stored, &request)?;

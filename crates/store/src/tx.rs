@@ -216,23 +216,43 @@ impl<'b> Tx<'b> {
     }
 
     /// The one row of a query, if there is one.
-    pub(crate) fn find<T>(&self, sql: &str, params: impl Params, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
+    pub(crate) fn find<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
         find(self.db, sql, params, read)
     }
 
     /// All rows of a query, which bounds them itself.
-    pub(crate) fn list<T>(&self, sql: &str, params: impl Params, read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, StoreError> {
+    pub(crate) fn list<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
         list(self.db, sql, params, read)
     }
 }
 
 /// The one row of a query, if there is one.
-pub(crate) fn find<T>(db: &Connection, sql: &str, params: impl Params, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
+pub(crate) fn find<T>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Option<T>, StoreError> {
     Ok(db.prepare_cached(sql)?.query_row(params, read).optional()?)
 }
 
 /// All rows of a query, which bounds them itself.
-pub(crate) fn list<T>(db: &Connection, sql: &str, params: impl Params, read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, StoreError> {
+pub(crate) fn list<T>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, StoreError> {
     Ok(db.prepare_cached(sql)?.query_map(params, read)?.collect::<Result<_, _>>()?)
 }
 

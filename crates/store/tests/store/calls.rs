@@ -85,7 +85,9 @@ async fn nobody_waits_for_persons_who_do_not_exist() {
 #[tokio::test]
 async fn the_same_call_key_is_the_same_call() {
     let (gate, ..) = Gate::with_people().await;
-    let FreezeOutcome::Created { call, .. } = gate.freeze(gate.received("billing", "refund", Some(KEY)), ARGS).await else { panic!("created") };
+    let FreezeOutcome::Created { call, .. } = gate.freeze(gate.received("billing", "refund", Some(KEY)), ARGS).await else {
+        panic!("created")
+    };
     let size = gate.size().await;
     let reordered = r#"{"currency":"EUR","amount_minor":1500,"invoice":"842"}"#;
     let mut in_another_run = gate.received("billing", "refund", Some(KEY));
@@ -144,7 +146,13 @@ async fn an_equal_effect_after_a_success_takes_irreversible_friction() {
     let redeemed = gate.redeem_new_token(operation).await;
     let again = async |call_key| gate.freeze(gate.received("billing", "refund", call_key), ARGS).await;
     assert_eq!(again(None).await, joined(call), "joined while it runs");
-    let answer = RecordAnswer { operation, attempt: redeemed.attempt, answer: Answer::Done, result: Some(r#"{"id":"r1"}"#.to_owned()), detail: "200".to_owned() };
+    let answer = RecordAnswer {
+        operation,
+        attempt: redeemed.attempt,
+        answer: Answer::Done,
+        result: Some(r#"{"id":"r1"}"#.to_owned()),
+        detail: "200".to_owned(),
+    };
     gate.store.record_answer(gate.moment(), answer).await.expect("an outcome");
     assert_eq!(again(None).await, joined(call), "the stored result in the same run");
     let FreezeOutcome::Created { request: second, .. } = again(Some(KEY)).await else { panic!("a new request") };
@@ -198,7 +206,8 @@ async fn calls_and_requests_are_hidden_from_others() {
     let (call, request) = gate.refund("842").await;
     assert_eq!(gate.store.call(name("support"), call).await.expect("a reading"), None);
     assert!(gate.store.call(name("billing"), call).await.expect("a reading").is_some());
-    for (roles, seen) in [(&["admin"][..], false), (&["billing-approver"], true), (&["auditor"], true), (&[], false), (&["billing"], false)] {
+    for (roles, seen) in [(&["admin"][..], false), (&["billing-approver"], true), (&["auditor"], true), (&[], false), (&["billing"], false)]
+    {
         assert_eq!(gate.store.request(request, names(roles)).await.expect("a reading").is_some(), seen, "{roles:?}");
         let listed = gate.store.requests(Some(RequestState::Pending), names(roles)).await.expect("a reading");
         assert_eq!(listed.iter().any(|view| view.request == request), seen, "{roles:?}");

@@ -8,7 +8,8 @@ use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
 use vidimus_store::*;
 
-use crate::fixture::{Gate, Twist, name, refused_decision, secret};
+use crate::deciding::{Twist, refused_decision};
+use crate::fixture::{Gate, name, secret};
 
 const ROLE: &str = "billing-approver";
 const WIRE: &str = r#"{"account":"DE89370400440532013000","amount_minor":4200000,"currency":"EUR"}"#;
@@ -70,7 +71,9 @@ async fn a_forged_foreign_or_late_decision_is_refused_with_its_code() {
         assert_eq!(gate.told_since(size).await, [format!("decision_refused:{code}")], "{member}");
     }
     // The wrong role, a role not held, and an admin who is no approver.
-    for (who, role, code) in [(&bea, "treasury", Code::RoleNotNeeded), (&ada, ROLE, Code::RoleNotHeld), (&ada, "admin", Code::RoleNotNeeded)] {
+    for (who, role, code) in
+        [(&bea, "treasury", Code::RoleNotNeeded), (&ada, ROLE, Code::RoleNotHeld), (&ada, "admin", Code::RoleNotNeeded)]
+    {
         assert_eq!(refused_decision(gate.decide(who, request, DecisionKind::Approve, role).await), code, "{role}");
     }
     // Too late by one millisecond.
@@ -153,7 +156,9 @@ async fn two_persons_make_a_quorum_of_two_and_one_may_take_it_back() {
     assert_eq!((first.state, first.given, first.needed, first.operation), (RequestState::Pending, 1, 2, None));
     assert_eq!(refused_decision(gate.decide(&bea, request, DecisionKind::Approve, "treasury").await), Code::AlreadyApproved);
     assert_eq!(refused_decision(gate.decide(&cem, request, DecisionKind::Retract, "treasury").await), Code::ApprovalMissing);
-    assert!(matches!(gate.decide(&bea, request, DecisionKind::Retract, "treasury").await, DecisionOutcome::Recorded(receipt) if receipt.given == 0));
+    assert!(
+        matches!(gate.decide(&bea, request, DecisionKind::Retract, "treasury").await, DecisionOutcome::Recorded(receipt) if receipt.given == 0)
+    );
     assert_eq!(gate.approve(&cem, request, "treasury").await.given, 1);
     let last = gate.approve(&bea, request, "treasury").await;
     assert_eq!((last.state, last.given), (RequestState::Approved, 2));

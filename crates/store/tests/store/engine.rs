@@ -125,7 +125,8 @@ async fn write_until_killed(path: &Path) -> ! {
     let store = Store::open(path).expect("the database opens");
     assert!(matches!(store.init(gate.moment(), gate.init()).await.expect("an outcome"), InitOutcome::Initialised(_)));
     loop {
-        let beats: JoinSet<_> = (0..8).map(|_| (store.clone(), gate.moment())).map(|(store, moment)| async move { store.heartbeat(moment).await }).collect();
+        let beats: JoinSet<_> =
+            (0..8).map(|_| (store.clone(), gate.moment())).map(|(store, moment)| async move { store.heartbeat(moment).await }).collect();
         for beat in beats.join_all().await {
             beat.expect("a heartbeat");
         }

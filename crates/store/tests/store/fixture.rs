@@ -5,20 +5,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
-use vidimus_core::code::Code;
-use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, reason_sha256};
 use vidimus_core::dsse::Envelope;
-use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{CallId, Environment, Name, PersonId, RequestId};
 use vidimus_core::json::{Json, Limits, parse};
-use vidimus_core::operation::OperationKey;
-use vidimus_core::render;
 use vidimus_core::roster::{Admission, KeyUse, Roster};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::{Enrolment, Genesis};
 use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
-use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::*;
 
 pub const TABLE: &str = include_str!("effects.toml");
@@ -56,9 +50,6 @@ pub struct Gate {
     counter: AtomicU64,
     dir: TempDir,
 }
-
-/// What a test may change about a decision before it is signed.
-pub type Twist<'a> = &'a (dyn Fn(&mut DecisionStatement) + Sync);
 
 impl Gate {
     /// A gate whose only person is the admin Ada.
@@ -204,7 +195,8 @@ impl Gate {
 
     pub async fn enrol_genesis(&self, ada: &Approver, twist: impl Fn(&mut Genesis)) -> EnrolOutcome {
         let admission = self.admission(ada, &["admin"]);
-        let roster = Roster::genesis(Environment::Test, self.log_key.public(), self.token_key.public(), None, &admission).expect("a first roster");
+        let roster =
+            Roster::genesis(Environment::Test, self.log_key.public(), self.token_key.public(), None, &admission).expect("a first roster");
         let mut genesis = Genesis { roster, table_sha256: self.table.digest(), invite_sha256: code_of(&ada.name), issued_at: self.now() };
         twist(&mut genesis);
         let enrol = EnrolGenesis {
@@ -308,124 +300,6 @@ impl Gate {
         self.store.request(request, names(&["auditor"])).await.expect("a reading").expect("a request")
     }
 
-    /// A decision as the console makes it, twisted before it is signed.
-    pub async fn decision(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str, twist: Twist<'_>) -> RecordDecision {
-        let challenge = self.nonce();
-        let ask = DecisionChallenge { request, person: approver.person, key_sha256: approver.approval.public().digest(), challenge };
-        let outcome = self.store.decision_challenge(self.moment(), ask).await.expect("an outcome");
-        let DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { panic!("{outcome:?}") };
-        let statement = self.statement(approver, request, decision, role).await;
-        let statement = DecisionStatement {
-            roster_sha256,
-            challenge,
-            checkpoint: CheckpointRef { size: head.size, root: head.root },
-            issued_at,
-            expires_at,
-            ..statement
-        };
-        self.signed(approver, request, statement, twist)
-    }
-
-    /// A statement that lacks only what a challenge brings.
-    pub async fn statement(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str) -> DecisionStatement {
-        let view = self.view(request).await;
-        let frozen = FrozenRequest::parse(view.frozen.as_bytes()).expect("a stored request");
-        let members = frozen.members();
-        let row = self.table.row(&members.tool).expect("a row");
-        let nodes = render::render(&members.args, row).expect("nodes");
-        DecisionStatement {
-            gate: members.gate,
-            gate_key_sha256: self.log_key.public().digest(),
-            environment: Environment::Test,
-            request,
-            request_sha256: frozen.request_sha256(),
-            args_sha256: frozen.args_sha256(),
-            tool: members.tool.clone(),
-            decision,
-            approver: approver.person,
-            key_sha256: approver.approval.public().digest(),
-            role: name(role),
-            row_sha256: members.row_sha256,
-            roster_sha256: Digest::of(b"roster"),
-            shown_sha256: render::shown_sha256(&members.tool, &nodes).expect("a digest"),
-            context_sha256: None,
-            challenge: Nonce::from_bytes([0; 32]),
-            checkpoint: CheckpointRef { size: 0, root: Digest::of(b"") },
-            reason_sha256: None,
-            app_version: "test".to_owned(),
-            issued_at: self.now(),
-            expires_at: self.now().plus_s(300),
-        }
-    }
-
-    pub fn signed(&self, approver: &Approver, request: RequestId, mut statement: DecisionStatement, twist: Twist<'_>) -> RecordDecision {
-        let (mut reason, mut reason_salt) = (None, None);
-        if statement.decision == DecisionKind::Deny {
-            let salt = self.salt();
-            let text = r#"{"kind":"wrong_amount","note":"too much"}"#.to_owned();
-            statement.reason_sha256 = Some(reason_sha256(&salt, &text));
-            (reason, reason_salt) = (Some(text), Some(salt));
-        }
-        twist(&mut statement);
-        RecordDecision { request, envelope: statement.sign(&approver.approval).expect("a decision is signed"), reason, reason_salt, context: None }
-    }
-
-    pub async fn record(&self, decision: RecordDecision) -> DecisionOutcome {
-        self.store.record_decision(self.moment(), decision).await.expect("an outcome")
-    }
-
-    pub async fn decide(&self, approver: &Approver, request: RequestId, decision: DecisionKind, role: &str) -> DecisionOutcome {
-        let decision = self.decision(approver, request, decision, role, &|_| {}).await;
-        self.record(decision).await
-    }
-
-    pub async fn approve(&self, approver: &Approver, request: RequestId, role: &str) -> DecisionReceipt {
-        let outcome = self.decide(approver, request, DecisionKind::Approve, role).await;
-        let DecisionOutcome::Recorded(receipt) = outcome else { panic!("{outcome:?}") };
-        receipt
-    }
-
-    pub async fn mint(&self, operation: OperationKey) -> (MintOutcome, Nonce) {
-        let jti = self.nonce();
-        let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: "gate".to_owned(), ttl_s: 60 };
-        (self.store.mint(self.moment(), mint).await.expect("an outcome"), jti)
-    }
-
-    /// A token of this operation, signed and verified as its executor does.
-    pub async fn token(&self, operation: OperationKey) -> VerifiedToken {
-        let (outcome, jti) = self.mint(operation).await;
-        let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
-        self.sign_token(&minted, jti)
-    }
-
-    pub fn sign_token(&self, minted: &Minted, jti: Nonce) -> VerifiedToken {
-        let claims = TokenClaims {
-            jti,
-            audience: minted.audience.clone(),
-            issued_at: minted.issued_at,
-            expires_at: minted.expires_at,
-            request: minted.request,
-            args_sha256: minted.args_sha256,
-            tool: minted.tool.clone(),
-            operation: minted.operation,
-            attempt: minted.attempt,
-            decisions: minted.decisions.clone(),
-        };
-        let text = token::mint(&claims, &self.token_key).expect("a token is signed");
-        token::verify(&text, &self.token_key.public(), &minted.audience, &minted.tool, &minted.args_sha256, minted.issued_at).expect("it verifies")
-    }
-
-    pub async fn redeem(&self, token: VerifiedToken) -> RedeemOutcome {
-        self.store.redeem(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
-    }
-
-    pub async fn redeem_new_token(&self, operation: OperationKey) -> Redeemed {
-        let token = self.token(operation).await;
-        let outcome = self.redeem(token).await;
-        let RedeemOutcome::Redeemed(redeemed) = outcome else { panic!("{outcome:?}") };
-        redeemed
-    }
-
     /// Every record of the log, bodies included.
     pub async fn log(&self) -> Vec<LogRecord> {
         let mut records: Vec<LogRecord> = Vec::new();
@@ -464,12 +338,4 @@ pub fn person_of(name: &str) -> PersonId {
 
 pub fn code_of(name: &str) -> Digest {
     Digest::of(format!("code of {name}").as_bytes())
-}
-
-#[track_caller]
-pub fn refused_decision(outcome: DecisionOutcome) -> Code {
-    match outcome {
-        DecisionOutcome::Refused(refusal) => refusal.code,
-        DecisionOutcome::Recorded(_) | DecisionOutcome::Stored(_) | DecisionOutcome::NotFound => panic!("{outcome:?}"),
-    }
 }

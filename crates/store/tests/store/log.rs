@@ -90,7 +90,9 @@ async fn a_watcher_sees_durable_heads_and_a_checkpoint_stays() {
     heads.changed().await.expect("the writer lives");
     let second = *heads.borrow_and_update();
     assert_eq!((first.size, second.size), (2, 3));
-    let keep = async |size, note: &str| gate.store.store_checkpoint(gate.moment(), StoredCheckpoint { size, note: note.to_owned() }).await.expect("kept");
+    let keep = async |size, note: &str| {
+        gate.store.store_checkpoint(gate.moment(), StoredCheckpoint { size, note: note.to_owned() }).await.expect("kept")
+    };
     assert_eq!(gate.store.newest_checkpoint().await.expect("a reading"), None);
     keep(3, "three").await;
     keep(2, "two").await;

@@ -1,6 +1,7 @@
 //! The store through its face: every use case, every refusal, the races between them, and what a crash leaves.
 
 mod calls;
+mod deciding;
 mod decisions;
 mod engine;
 mod fixture;
@@ -8,5 +9,6 @@ mod log;
 mod operations;
 mod people;
 mod races;
+mod simulation;
 mod tokens;
 mod writes;

@@ -105,8 +105,14 @@ async fn an_enrolment_proves_both_keys_for_this_invite() {
     let cases = [
         (ProposeAdmission { device: gate.enrolment(&bea, KeyUse::Approval, |_| {}), ..good() }, Code::EnrolmentWrong),
         (ProposeAdmission { approval: gate.enrolment(&bea, KeyUse::Approval, |s| s.person = eve.person), ..good() }, Code::EnrolmentWrong),
-        (ProposeAdmission { approval: gate.enrolment(&bea, KeyUse::Approval, |s| s.environment = Environment::Live), ..good() }, Code::EnvironmentWrong),
-        (ProposeAdmission { approval: gate.enrolment(&bea, KeyUse::Approval, |s| s.key = eve.approval.public()), ..good() }, Code::EnvelopeKeyWrong),
+        (
+            ProposeAdmission { approval: gate.enrolment(&bea, KeyUse::Approval, |s| s.environment = Environment::Live), ..good() },
+            Code::EnvironmentWrong,
+        ),
+        (
+            ProposeAdmission { approval: gate.enrolment(&bea, KeyUse::Approval, |s| s.key = eve.approval.public()), ..good() },
+            Code::EnvelopeKeyWrong,
+        ),
         (ProposeAdmission { label: "other".to_owned(), ..good() }, Code::EnrolmentWrong),
         (ProposeAdmission { code_sha256: Digest::of(b"a guess"), ..good() }, Code::InviteInvalid),
     ];
@@ -168,7 +174,8 @@ async fn session_code(gate: &Gate, who: &Approver) -> Option<Code> {
         SessionChallengeOutcome::Refused(refusal) => Some(refusal.code),
         SessionChallengeOutcome::Issued { issued_at, .. } => {
             let statement = session_statement(gate, who, ask, issued_at);
-            let open = OpenSession { envelope: statement.sign(&who.device).expect("signed"), session_sha256: Digest::of(who.name.as_bytes()) };
+            let open =
+                OpenSession { envelope: statement.sign(&who.device).expect("signed"), session_sha256: Digest::of(who.name.as_bytes()) };
             match gate.store.open_session(gate.moment(), open).await.expect("an outcome") {
                 SessionOutcome::Opened(session) => {
                     assert_eq!(session.person, who.person);
@@ -208,7 +215,10 @@ async fn a_session_challenge_opens_one_session_in_time() {
     assert_eq!(open(session_statement(&gate, &bea, ask, issued_at), &bea, "x").await, Some(Code::ChallengeInvalid));
     assert_eq!(open(SessionStatement { issued_at: issued_at.plus_ms(1), ..good.clone() }, &ada, "x").await, Some(Code::ChallengeInvalid));
     assert_eq!(open(SessionStatement { environment: Environment::Live, ..good.clone() }, &ada, "x").await, Some(Code::EnvironmentWrong));
-    assert_eq!(open(SessionStatement { key_sha256: ada.approval.public().digest(), ..good.clone() }, &ada, "x").await, Some(Code::KeyUseWrong));
+    assert_eq!(
+        open(SessionStatement { key_sha256: ada.approval.public().digest(), ..good.clone() }, &ada, "x").await,
+        Some(Code::KeyUseWrong)
+    );
     assert_eq!(open(good.clone(), &bea, "x").await, Some(Code::EnvelopeKeyWrong));
     assert_eq!(open(good.clone(), &ada, "bearer").await, None);
     assert_eq!(open(good.clone(), &ada, "again").await, Some(Code::ChallengeInvalid));

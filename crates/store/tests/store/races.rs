@@ -66,13 +66,19 @@ async fn approve_and_deny_at_once_end_as_the_winner_was_told() {
         let view = gate.view(request).await;
         match (approved, denied) {
             (DecisionOutcome::Recorded(receipt), DecisionOutcome::Refused(refusal)) => {
-                assert_eq!((receipt.state, view.state, refusal.code), (RequestState::Approved, RequestState::Approved, Code::RequestAlreadyDecided));
+                assert_eq!(
+                    (receipt.state, view.state, refusal.code),
+                    (RequestState::Approved, RequestState::Approved, Code::RequestAlreadyDecided)
+                );
                 // Free the agent's list for the next round.
                 assert!(matches!(gate.decide(&cem, request, DecisionKind::Revoke, ROLE).await, DecisionOutcome::Recorded(_)));
                 won[0] += 1;
             }
             (DecisionOutcome::Refused(refusal), DecisionOutcome::Recorded(receipt)) => {
-                assert_eq!((receipt.state, view.state, refusal.code), (RequestState::Denied, RequestState::Denied, Code::RequestAlreadyDecided));
+                assert_eq!(
+                    (receipt.state, view.state, refusal.code),
+                    (RequestState::Denied, RequestState::Denied, Code::RequestAlreadyDecided)
+                );
                 assert_eq!(view.operation, None);
                 won[1] += 1;
             }
@@ -95,9 +101,12 @@ async fn one_call_key_sent_by_many_is_one_request() {
         });
     }
     let outcomes = calls.join_all().await;
-    let created: Vec<_> = outcomes.iter().filter_map(|outcome| if let FreezeOutcome::Created { call, .. } = outcome { Some(*call) } else { None }).collect();
+    let created: Vec<_> =
+        outcomes.iter().filter_map(|outcome| if let FreezeOutcome::Created { call, .. } = outcome { Some(*call) } else { None }).collect();
     assert_eq!(created.len(), 1);
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call }) if *call == created[0])));
+    assert!(outcomes.iter().all(
+        |outcome| matches!(outcome, FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call }) if *call == created[0])
+    ));
     let pending = gate.store.requests(Some(RequestState::Pending), crate::fixture::names(&["auditor"])).await.expect("a reading");
     assert_eq!(pending.len(), 1);
 }

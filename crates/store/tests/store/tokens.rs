@@ -101,7 +101,10 @@ async fn a_forged_token_is_recorded_without_the_database_knowing_it() {
     let (request, operation) = approved(&gate, &bea, "842").await;
     let size = gate.size().await;
     let refusal = Refusal::new(Code::SignatureInvalid, "forged");
-    gate.store.refuse_token(gate.moment(), TokenRefused { operation: Some(operation), request: Some(request), refusal }).await.expect("recorded");
+    gate.store
+        .refuse_token(gate.moment(), TokenRefused { operation: Some(operation), request: Some(request), refusal })
+        .await
+        .expect("recorded");
     assert_eq!(gate.told_since(size).await, ["token_refused:signature_invalid"]);
     assert_eq!(gate.view(request).await.state, RequestState::Approved);
 }
