@@ -13,6 +13,7 @@ pub mod keys;
 pub mod limits;
 pub mod link;
 pub mod mirror;
+pub mod notify;
 pub mod profile;
 pub mod random;
 pub mod review;
