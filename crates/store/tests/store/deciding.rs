@@ -4,9 +4,10 @@ use vidimus_core::bytes::{Digest, Nonce};
 use vidimus_core::code::Code;
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, reason_sha256};
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_core::ids::{Environment, RequestId};
+use vidimus_core::ids::{Environment, GateId, RequestId};
 use vidimus_core::operation::OperationKey;
 use vidimus_core::render;
+use vidimus_core::statement::SessionStatement;
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::*;
 
@@ -104,6 +105,21 @@ impl Gate {
         let outcome = self.decide(approver, request, DecisionKind::Approve, role).await;
         let DecisionOutcome::Recorded(receipt) = outcome else { panic!("{outcome:?}") };
         receipt
+    }
+
+    /// Opens a session with the person's device key; its bearer's digest.
+    pub async fn open_session(&self, approver: &Approver) -> Digest {
+        let key_sha256 = approver.device.public().digest();
+        let ask = SessionChallenge { key_sha256, challenge: self.nonce() };
+        let outcome = self.store.session_challenge(self.moment(), ask).await.expect("an outcome");
+        let SessionChallengeOutcome::Issued { issued_at, .. } = outcome else { panic!("{outcome:?}") };
+        let gate = GateId::of(&self.log_key.public());
+        let statement = SessionStatement { gate, environment: Environment::Test, key_sha256, challenge: ask.challenge, issued_at };
+        let session_sha256 = Digest::of(self.nonce().as_bytes());
+        let open = OpenSession { envelope: statement.sign(&approver.device).expect("signed"), session_sha256 };
+        let outcome = self.store.open_session(self.moment(), open).await.expect("an outcome");
+        assert!(matches!(outcome, SessionOutcome::Opened(_)), "{outcome:?}");
+        session_sha256
     }
 
     pub async fn mint(&self, operation: OperationKey) -> (MintOutcome, Nonce) {

@@ -1,6 +1,7 @@
 //! The store through its face: every use case, every refusal, the races between them, and what a crash leaves.
 
 mod calls;
+mod changes;
 mod deciding;
 mod decisions;
 mod engine;
