@@ -203,11 +203,34 @@ pub const fn status(code: Code) -> u16 {
         | Code::ChallengeReplayed
         | Code::OperationKeyConflict
         | Code::BusinessEffectOpen
+        | Code::NoEligibleApprover
         | Code::TokenAlreadyRedeemed
         | Code::OperationStateWrong => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached => 429,
-        _ => 422,
+        Code::KeyWeak
+        | Code::SignatureInvalid
+        | Code::EnvelopeTypeWrong
+        | Code::EnvelopeKeyWrong
+        | Code::CheckpointOriginWrong
+        | Code::ProofInvalid
+        | Code::GateWrong
+        | Code::EnvironmentWrong
+        | Code::RosterChangeInvalid
+        | Code::GenesisMalformed
+        | Code::InviteInvalid
+        | Code::EnrolmentWrong
+        | Code::FrozenMalformed
+        | Code::ArgumentsInvalid
+        | Code::RequestWrong
+        | Code::ToolWrong
+        | Code::BytesDiffer
+        | Code::ShownDiffers
+        | Code::DecisionExpired
+        | Code::ChallengeInvalid
+        | Code::ReasonInvalid
+        | Code::TokenExpired
+        | Code::TokenUnknown => 422,
     }
 }
 

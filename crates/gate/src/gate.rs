@@ -21,6 +21,7 @@ use crate::executor::Outbound;
 use crate::failures::Failures;
 use crate::http::Rejection;
 use crate::keys::{HeadFile, Keys, KeysError};
+use crate::metrics::Metrics;
 use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
 
 /// Why a gate does not start.
@@ -78,6 +79,8 @@ pub struct Gate {
     pub bell: Bell,
     /// Wakes the workers before their next round.
     pub nudge: Notify,
+    /// What an operator counts.
+    pub metrics: Metrics,
     /// Failed authentications.
     pub failures: Failures,
     /// Cancelled when the gate ends: nothing new begins.
@@ -117,6 +120,7 @@ impl Gate {
             outbound: Outbound::new()?,
             bell: Bell::new(),
             nudge: Notify::new(),
+            metrics: Metrics::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),

@@ -21,6 +21,7 @@ pub mod http;
 pub mod keys;
 pub mod limits;
 pub mod logging;
+pub mod metrics;
 pub mod seams;
 pub mod serving;
 pub mod workers;

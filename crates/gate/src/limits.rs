@@ -45,8 +45,9 @@ pub const LEASE_S: u64 = 30;
 /// Between two renewals of a lease. *Unit*: seconds. Two may fail before it runs out.
 pub const LEASE_RENEWAL_S: u64 = 10;
 
-/// The life of an execution token. *Unit*: seconds. The in-gate executor redeems at once.
-pub const TOKEN_TTL_S: u64 = 60;
+/// The life of an execution token. *Unit*: seconds. The in-gate executor redeems at once; after a crash between minting and
+/// redeeming, this is how long the next start waits before it mints anew.
+pub const TOKEN_TTL_S: u64 = 10;
 
 /// Attempts of a read. *Unit*: attempts.
 pub const READ_ATTEMPTS_MAX: u32 = 3;

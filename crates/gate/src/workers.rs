@@ -275,7 +275,11 @@ async fn record(gate: &Gate, row: &Row, attempted: Attempted) -> Result<(), Reje
     let Attempted { operation, attempt, reply } = attempted;
     pass(Seam::BeforeRecord);
     let (answer, result, detail) = match reply {
-        Some(reply) => (reply.judge(&row.no_effect_statuses), reply.result(), reply.detail()),
+        Some(reply) => {
+            let answer = reply.judge(&row.no_effect_statuses);
+            gate.metrics.attempted(answer);
+            (answer, reply.result(), reply.detail())
+        }
         None => match gate.store.apply_roster_change(gate.moment()?, operation, attempt).await? {
             RosterChangeOutcome::Applied(_) => return Ok(()),
             RosterChangeOutcome::Refused(refusal) => (Answer::NoEffect, None, refusal.message),

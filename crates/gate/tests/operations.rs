@@ -73,10 +73,10 @@ async fn without_key_and_status_a_lost_answer_is_a_persons_to_settle() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_status_query_the_providers_word_is_adopted_or_a_person_looks() {
-    let house = House::open_with(|table| table.replace("settle_s = 60", "settle_s = 1")).await;
+    let house = House::open_with(|table| table.replace("settle_s = 5", "settle_s = 1")).await;
     let admin = house.admin().await;
     let billing = house.agent("billing", &[]);
-    let args = r#"{"subscription":"sub_77","effective":"immediately","reason":"asked for it"}"#;
+    let args = r#"{"subscription":"sub_77","effective":"2026-12-31","reason":"asked for it"}"#;
     house.inspector.order(Order::of(Tool::CancelSubscription).mode(Mode::DropAfterEffect).times(1)).await.expect("an order");
     let answer = approved(&admin, &billing, "cancel_subscription", args, "billing-approver").await;
     assert_eq!((answer.status, answer.attempt), (CallStatus::Executed, Some(1)), "{}", answer.words);
@@ -85,7 +85,7 @@ async fn with_a_status_query_the_providers_word_is_adopted_or_a_person_looks() {
     house.inspector.reset().await.expect("a reset");
     let absent = Order::of(Tool::CancelSubscription).mode(Mode::DropAfterEffect).times(1);
     house.inspector.order(Order { status: Some(StatusQuery::Absent), ..absent }).await.expect("an order");
-    let other = r#"{"subscription":"sub_77","effective":"immediately","reason":"asked for it twice"}"#;
+    let other = r#"{"subscription":"sub_77","effective":"2026-12-31","reason":"asked for it twice"}"#;
     let answer = approved(&admin, &billing, "cancel_subscription", other, "billing-approver").await;
     assert_eq!(answer.status, CallStatus::NeedsReconciliation, "{}", answer.words);
     assert_eq!(house.inspector.count(Tool::CancelSubscription).await.expect("a count"), 1);

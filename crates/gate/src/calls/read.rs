@@ -1,5 +1,6 @@
 //! A read: executed at once, repeated on time-out, recorded within a moment of its answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use vidimus_api::call::{CallAnswer, CallRequest, CallStatus};
@@ -15,7 +16,7 @@ use crate::gate::Gate;
 use crate::limits::{READ_ATTEMPTS_MAX, READ_BACKOFF_MS};
 
 impl Gate {
-    pub(super) async fn read(&self, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<CallAnswer, CallFault> {
+    pub(super) async fn read(self: &Arc<Gate>, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<CallAnswer, CallFault> {
         let received = received(agent, row, call)?;
         let id = received.call;
         let asked = self.ask(row, args, call.args.get().as_bytes()).await;
@@ -57,13 +58,14 @@ impl Gate {
     }
 
     /// Puts a read on record after its answer; a bounded number is at risk at a time.
-    async fn record_read(&self, read: ReadRecorded) -> Result<(), CallFault> {
+    async fn record_read(self: &Arc<Gate>, read: ReadRecorded) -> Result<(), CallFault> {
         let moment = self.moment()?;
-        let store = self.store.clone();
+        let gate = self.clone();
         // The permit is never closed; without one the answer waits, so that no more is at risk than the limit says.
         let permit = self.reads_at_risk.clone().acquire_owned().await.map_err(CallFault::failed)?;
         self.in_flight.spawn(async move {
-            if let Err(error) = store.record_read(moment, read).await {
+            if let Err(error) = gate.store.record_read(moment, read).await {
+                gate.metrics.read_lost();
                 crate::logging::failure("the record of a read was lost", &error);
             }
             drop(permit);

@@ -124,6 +124,15 @@ impl Desk {
         Ok(())
     }
 
+    /// Keeps what the console and the desktop have printed, beside the transcript.
+    pub fn keep_logs(&self) -> Result<(), DemoError> {
+        for entry in std::fs::read_dir(self.desktop.logs())? {
+            let entry = entry?;
+            std::fs::copy(entry.path(), self.out.join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+
     /// Closes the console and the desktop.
     pub async fn close(self) -> Result<(), DemoError> {
         match self.seat {

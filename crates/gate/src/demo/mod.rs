@@ -103,6 +103,9 @@ pub async fn run(demo: Demo) -> Result<ExitCode, DemoError> {
     let mut stage = Stage::set().await?;
     let desk = Desk::open(&demo, &stage, transcript.clone()).await?;
     let verdict = play(&mut stage, &desk, &transcript).await;
+    if verdict.is_err() {
+        desk.keep_logs()?;
+    }
     desk.close().await?;
     verdict
 }

@@ -1,27 +1,30 @@
 //! What surrounds every answer: its request id, its line in the gate's log, its problem document, its safe headers.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use vidimus_api::problem::PROBLEM_MEDIA_TYPE;
 use vidimus_core::bytes::hex_encode;
 
+use super::policy::label_of;
 use super::rejection::Rejection;
 use crate::entropy;
+use crate::gate::Gate;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Runs the rest and finishes its answer. Secrets and arguments are in no line: neither path parameters nor queries are.
-pub async fn frame(request: Request, next: Next) -> Response {
+pub async fn frame(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     // An id only names a line in the log: without randomness it is empty, and the handlers refuse by themselves.
     let id = entropy::bytes::<8>().map(hex_encode).unwrap_or_default();
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = label_of(request.extensions().get::<MatchedPath>());
     let mut response = next.run(request).await;
     let mut code = String::new();
     if let Some(rejection) = response.extensions_mut().remove::<Rejection>() {
@@ -41,10 +44,11 @@ pub async fn frame(request: Request, next: Next) -> Response {
     }
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    gate.metrics.answered(route, response.status().as_u16(), began.elapsed());
     tracing::info!(
         request_id = %id,
         method = %method,
-        route = route.as_deref().unwrap_or("none"),
+        route,
         status = response.status().as_u16(),
         code,
         ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -19,7 +19,7 @@ pub use tls::{TlsError, TlsFiles, acceptor as tls_acceptor};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use vidimus_api::problem::FaceCode;
 use vidimus_core::code::{Code, Refusal};
@@ -47,10 +47,12 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/roster", get(approver::roster))
         .route("/healthz", get(operator::health))
         .route("/readyz", get(operator::ready))
+        .route("/metrics", get(operator::metrics))
+        .route("/openapi.json", get(operator::openapi))
         .method_not_allowed_fallback(method_not_allowed)
         .route_layer(from_fn_with_state(gate.clone(), policy::enforce))
         .fallback(not_found)
-        .layer(from_fn(frame::frame))
+        .layer(from_fn_with_state(gate.clone(), frame::frame))
         .with_state(gate)
 }
 

@@ -24,6 +24,8 @@ pub enum Actor {
     Agent,
     /// A person, by a session.
     Person,
+    /// Whoever operates the gate: programs on its own machine, not through a proxy.
+    Operator,
 }
 
 /// A route and its actor.
@@ -61,11 +63,19 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/v1/roster", Actor::Person),
     route("GET", "/healthz", Actor::Anyone),
     route("GET", "/readyz", Actor::Anyone),
+    route("GET", "/metrics", Actor::Operator),
+    route("GET", "/openapi.json", Actor::Anyone),
 ];
 
 fn actor_of(method: &Method, path: &str) -> Option<Actor> {
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
     ROUTES.iter().find(|route| route.method == method && route.path == path).map(|route| route.actor)
+}
+
+/// The path of a route as a label with a closed list of values.
+pub fn label_of(path: Option<&MatchedPath>) -> &'static str {
+    let known = path.and_then(|path| ROUTES.iter().find(|route| route.path == path.as_str()));
+    known.map_or("none", |route| route.path)
 }
 
 /// Lets a request through to its handler with the identity that its route asks for, or refuses it.
@@ -77,6 +87,7 @@ pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: 
         Some(Actor::Anyone) => Ok(()),
         Some(Actor::Agent) => agent(&gate, &mut request).await,
         Some(Actor::Person) => person(&gate, &mut request).await,
+        Some(Actor::Operator) => operator(&request),
     };
     match identified {
         Ok(()) => next.run(request).await,
@@ -87,6 +98,13 @@ pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: 
 /// The digest of the session that a request came with: what a long answer asks for again.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionDigest(pub Digest);
+
+/// A program on this machine. To others the route does not exist.
+fn operator(request: &Request) -> Result<(), Rejection> {
+    let local = request.extensions().get::<Peer>().is_some_and(|peer| peer.0.ip().is_loopback());
+    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| request.headers().contains_key(*name));
+    if local && !forwarded { Ok(()) } else { Err(absent()) }
+}
 
 async fn agent(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
     let peer = request.extensions().get::<Peer>().copied();
@@ -160,6 +178,29 @@ pub fn limit_failures(gate: &Gate, peer: Peer) -> Result<(), Rejection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_document_describes_every_route_and_no_other() {
+        let document: serde_json::Value = serde_json::from_str(super::super::operator::OPENAPI).expect("JSON");
+        let mut described: Vec<(String, String)> = Vec::new();
+        for (path, methods) in document["paths"].as_object().expect("paths") {
+            described.extend(methods.as_object().expect("methods").keys().map(|method| (method.to_uppercase(), path.clone())));
+        }
+        let mut routes: Vec<(String, String)> = ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
+        described.sort();
+        routes.sort();
+        assert_eq!(described, routes);
+        for route in ROUTES {
+            let security = &document["paths"][route.path][route.method.to_lowercase()]["security"];
+            let named = security.as_array().expect("security").first().and_then(|first| first.as_object()?.keys().next().cloned());
+            let expected = match route.actor {
+                Actor::Agent => Some("agent"),
+                Actor::Person => Some("session"),
+                Actor::Anyone | Actor::Operator => None,
+            };
+            assert_eq!(named.as_deref(), expected, "{}", route.path);
+        }
+    }
 
     #[test]
     fn no_route_has_two_actors() {

@@ -1,0 +1,118 @@
+//! What an operator counts, in Prometheus's text form. Every label has a closed list of values; none is an argument.
+//!
+//! *Source*: Prometheus exposition formats, text version 0.0.4.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use vidimus_core::operation::Answer;
+
+/// A route and a status number.
+type Answered = (&'static str, u16);
+
+/// The count and the time of answers.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    count: u64,
+    us: u64,
+}
+
+/// The gate's counters since its start.
+#[derive(Default)]
+pub struct Metrics {
+    answers: Mutex<BTreeMap<Answered, Tally>>,
+    attempts: [AtomicU64; 4],
+    reads_lost: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts an answer of the HTTP face.
+    pub fn answered(&self, route: &'static str, status: u16, took: Duration) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = answers.entry((route, status)).or_default();
+        tally.count += 1;
+        tally.us = tally.us.saturating_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// Counts an attempt of money by what came of it.
+    pub fn attempted(&self, answer: Answer) {
+        let index = match answer {
+            Answer::Done => 0,
+            Answer::NothingSent => 1,
+            Answer::NoEffect => 2,
+            Answer::Unclear => 3,
+        };
+        self.attempts[index].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a read whose record was lost.
+    pub fn read_lost(&self) {
+        self.reads_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The text, with what the gate knows besides.
+    pub fn text(&self, environment: &str, log_records: u64, in_flight: usize) -> String {
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            for (labels, value) in samples {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        let info = format!("{{version=\"{}\",environment=\"{environment}\"}}", env!("CARGO_PKG_VERSION"));
+        family("vidimus_gate_info", "gauge", "The gate's version and environment.", &[(info, "1".to_owned())]);
+        family("vidimus_log_records", "gauge", "Records under the newest checkpoint.", &[(String::new(), log_records.to_string())]);
+        family("vidimus_in_flight", "gauge", "Calls and executions under way.", &[(String::new(), in_flight.to_string())]);
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let labels = |(route, status): &Answered| format!("{{route=\"{route}\",status=\"{status}\"}}");
+        let counts: Vec<_> = answers.iter().map(|(answered, tally)| (labels(answered), tally.count.to_string())).collect();
+        family("vidimus_http_answers_total", "counter", "Answers of the HTTP face.", &counts);
+        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        let times: Vec<_> = answers.iter().map(|(answered, tally)| (labels(answered), seconds(tally.us))).collect();
+        family("vidimus_http_answer_seconds_total", "counter", "Time spent on answers, waiting included.", &times);
+        let attempts: Vec<_> = ["done", "nothing_sent", "no_effect", "unclear"]
+            .iter()
+            .zip(&self.attempts)
+            .map(|(answer, count)| (format!("{{answer=\"{answer}\"}}"), count.load(Ordering::Relaxed).to_string()))
+            .collect();
+        family("vidimus_attempts_total", "counter", "Attempts of money, by what came of them.", &attempts);
+        let lost = self.reads_lost.load(Ordering::Relaxed).to_string();
+        family("vidimus_reads_lost_total", "counter", "Reads that were answered and are not on record.", &[(String::new(), lost)]);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_stands_under_its_family() {
+        let metrics = Metrics::default();
+        metrics.answered("/v1/calls", 202, Duration::from_millis(1500));
+        metrics.answered("/v1/calls", 202, Duration::from_millis(500));
+        metrics.attempted(Answer::Unclear);
+        metrics.read_lost();
+        let text = metrics.text("test", 7, 1);
+        for expected in [
+            "vidimus_log_records 7\n",
+            "vidimus_http_answers_total{route=\"/v1/calls\",status=\"202\"} 2\n",
+            "vidimus_http_answer_seconds_total{route=\"/v1/calls\",status=\"202\"} 2.000000\n",
+            "vidimus_attempts_total{answer=\"unclear\"} 1\n",
+            "vidimus_reads_lost_total 1\n",
+        ] {
+            assert!(text.contains(expected), "{expected} in\n{text}");
+        }
+        let mut family = "";
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ") {
+                Some(named) => family = named.split(' ').next().unwrap_or_default(),
+                None => assert!(line.starts_with("# HELP ") || line.starts_with(family), "{line}"),
+            }
+        }
+    }
+}
