@@ -1,6 +1,6 @@
 //! The Vidimus console: shows an approver what an agent asks for, and signs the answer.
 //!
-//! Everything but `shell` is plain Rust that knows no window system and is tested without one.
+//! Everything but `shell` and `tray` is plain Rust that knows no window system and is tested without one.
 
 pub mod args;
 pub mod clock;
@@ -23,4 +23,5 @@ pub mod shell;
 pub mod strings;
 pub mod tables;
 pub mod text;
+pub mod tray;
 pub mod trusted;

@@ -85,7 +85,7 @@ fn the_first_of_a_class_pops_at_once_and_the_rest_within_a_minute_as_one_update(
     let mut case = Case::new();
     let (one, two, three) = (compensable(1), compensable(2), compensable(3));
     case.at(0, requests(&[]), &[]);
-    case.at(10, requests(&[one.clone()]), &["Waiting Normal -> 1: Approval needed: compensable payment"]);
+    case.at(10, requests(std::slice::from_ref(&one)), &["Waiting Normal -> 1: Approval needed: compensable payment"]);
     case.at(20, requests(&[one.clone(), two.clone()]), &[]);
     case.at(30, requests(&[one.clone(), two.clone(), three.clone()]), &[]);
     assert_eq!(case.plan.next_at_ms(30_000), Some(70_000));
@@ -119,7 +119,7 @@ fn only_what_this_person_can_decide_is_told() {
     for standing in [Standing::Own, Standing::HasDecided, Standing::LacksRole] {
         let mut case = Case::new();
         let other = Waiting { standing, ..irreversible(1, 7200) };
-        case.at(0, requests(&[other.clone()]), &[]);
+        case.at(0, requests(std::slice::from_ref(&other)), &[]);
         case.at(7100, Input::Tick, &[]);
         assert_eq!(case.plan.next_at_ms(0), None, "{standing:?}");
         // A role given later makes it news.
