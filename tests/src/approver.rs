@@ -119,6 +119,16 @@ impl Approver {
         Ok(session)
     }
 
+    /// The same person at the gate's new address, with a session of its own.
+    ///
+    /// # Errors
+    /// When the gate refuses.
+    pub async fn at(mut self, url: &str) -> Result<Approver, ApproverError> {
+        self.gate = GateClient::new(url)?;
+        self.open_session().await?;
+        Ok(self)
+    }
+
     /// One more session, beside the one that is open.
     ///
     /// # Errors

@@ -11,12 +11,8 @@ const WRAPPING_MAX: usize = 16;
 
 /// The body as our parser reads it. What it carries has limits of its own, applied when it is used.
 pub(crate) fn parse_body(body: &[u8], bytes_max: usize) -> Result<Json, Refusal> {
-    let limits = Limits {
-        bytes: bytes_max,
-        depth: JSON_DEPTH_MAX + WRAPPING_MAX,
-        nodes: JSON_NODES_MAX + WRAPPING_MAX,
-        numbers: NumberRule::Any,
-    };
+    let limits =
+        Limits { bytes: bytes_max, depth: JSON_DEPTH_MAX + WRAPPING_MAX, nodes: JSON_NODES_MAX + WRAPPING_MAX, numbers: NumberRule::Any };
     parse(body, &limits)
 }
 
@@ -65,6 +61,7 @@ pub(crate) fn bounded(fields: &Fields<'_>, name: &str, min: usize, max: usize) -
 
 /// A value to pass on to the one that judges it.
 pub(crate) fn raw(json: &Json) -> Result<RawJson, Refusal> {
-    let text = String::from_utf8(json.canonical()?).map_err(|_| Refusal::new(Code::JsonInvalidUtf8, "the value is not text; send UTF-8"))?;
+    let text =
+        String::from_utf8(json.canonical()?).map_err(|_| Refusal::new(Code::JsonInvalidUtf8, "the value is not text; send UTF-8"))?;
     crate::raw_json(text).map_err(|_| Refusal::new(Code::JsonSyntax, "the value is not one JSON document; send one"))
 }

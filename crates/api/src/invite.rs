@@ -104,14 +104,17 @@ impl FromStr for Invite {
     /// document's members.
     fn from_str(line: &str) -> Result<Invite, Refusal> {
         let line = line.trim();
-        let malformed = || Refusal::new(Code::FieldMalformed, format!("this is not an invite; copy the whole line that begins with `{PREFIX}`"));
+        let malformed =
+            || Refusal::new(Code::FieldMalformed, format!("this is not an invite; copy the whole line that begins with `{PREFIX}`"));
         let encoded = line.strip_prefix(PREFIX).filter(|_| line.len() <= INVITE_BYTES_MAX).ok_or_else(malformed)?;
         let bytes = base64url_decode(encoded).map_err(|_| malformed())?;
         let json = parse_canonical(&bytes, &Limits::MONEY)?;
         let names = ["v", "url", "gate", "environment", "log_key", "code", "kind", "name", "roles", "expires_at"];
         let fields = Fields::exactly(&json, &names)?;
         if fields.integer("v")? != 1 {
-            return Err(Refusal::new(Code::FieldMalformed, "the invite is of a version that this program does not know; update it").at("/v"));
+            return Err(
+                Refusal::new(Code::FieldMalformed, "the invite is of a version that this program does not know; update it").at("/v")
+            );
         }
         let invite = Invite {
             url: fields.string("url")?.to_owned(),
@@ -125,7 +128,9 @@ impl FromStr for Invite {
             expires_at: fields.timestamp("expires_at")?,
         };
         if GateId::of(&invite.log_key) != invite.gate {
-            return Err(Refusal::new(Code::FieldMalformed, "the invite's gate is not the one of its key; ask for another invite").at("/gate"));
+            return Err(
+                Refusal::new(Code::FieldMalformed, "the invite's gate is not the one of its key; ask for another invite").at("/gate")
+            );
         }
         Ok(invite)
     }

@@ -20,10 +20,6 @@ pub enum FaceCode {
     BodyTooSlow,
     /// Too many failed authentications from this address.
     RateLimited,
-    /// The tool was not reached, and its effect is a read.
-    ToolUnreachable,
-    /// The tool's answer says that it failed, or cannot be read.
-    ToolFailed,
     /// The gate is ending; nothing was begun.
     ShuttingDown,
     /// The gate failed at something that the caller cannot mend.
@@ -40,8 +36,6 @@ impl FaceCode {
         FaceCode::MethodNotAllowed,
         FaceCode::BodyTooSlow,
         FaceCode::RateLimited,
-        FaceCode::ToolUnreachable,
-        FaceCode::ToolFailed,
         FaceCode::ShuttingDown,
         FaceCode::GateFailed,
         FaceCode::CheckpointLate,
@@ -54,8 +48,6 @@ impl FaceCode {
             FaceCode::MethodNotAllowed => "method_not_allowed",
             FaceCode::BodyTooSlow => "body_too_slow",
             FaceCode::RateLimited => "rate_limited",
-            FaceCode::ToolUnreachable => "tool_unreachable",
-            FaceCode::ToolFailed => "tool_failed",
             FaceCode::ShuttingDown => "shutting_down",
             FaceCode::GateFailed => "gate_failed",
             FaceCode::CheckpointLate => "checkpoint_late",
@@ -70,7 +62,6 @@ impl FaceCode {
             FaceCode::BodyTooSlow => 408,
             FaceCode::RateLimited => 429,
             FaceCode::GateFailed => 500,
-            FaceCode::ToolUnreachable | FaceCode::ToolFailed => 502,
             FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead => 503,
         }
     }
@@ -208,6 +199,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::OperationStateWrong => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached => 429,
+        Code::ToolUnreachable | Code::ToolFailed => 502,
         Code::KeyWeak
         | Code::SignatureInvalid
         | Code::EnvelopeTypeWrong
@@ -246,9 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_is_the_callers_status() {
+    fn a_refusal_is_never_the_gates_own_failure() {
         for code in Code::ALL {
-            assert!((400..500).contains(&status(*code)), "`{code}`");
+            let providers = matches!(code, Code::ToolUnreachable | Code::ToolFailed);
+            assert_eq!(status(*code) == 502, providers, "`{code}`");
+            assert!(providers || (400..500).contains(&status(*code)), "`{code}`");
         }
     }
 }

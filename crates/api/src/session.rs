@@ -26,7 +26,7 @@ impl SessionChallengeRequest {
     }
 }
 
-/// A challenge to sign. An unknown key gets one too, so that keys cannot be probed.
+/// A challenge to sign.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionChallenge {
     /// Used once.

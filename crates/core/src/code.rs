@@ -141,6 +141,10 @@ codes! {
     NoEligibleApprover = "no_eligible_approver",
     /// The thing named is not here, or not for this caller.
     NotFound = "not_found",
+    /// A tool's provider was not reached, or its credential is not there; nothing was sent.
+    ToolUnreachable = "tool_unreachable",
+    /// A tool's provider answered that it failed, or cannot be understood; nothing was changed.
+    ToolFailed = "tool_failed",
     // Requests and decisions.
     /// A request is decided already.
     RequestAlreadyDecided = "request_already_decided",

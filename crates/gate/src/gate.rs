@@ -21,8 +21,8 @@ use crate::executor::Outbound;
 use crate::failures::Failures;
 use crate::http::Rejection;
 use crate::keys::{HeadFile, Keys, KeysError};
-use crate::metrics::Metrics;
 use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
+use crate::metrics::Metrics;
 
 /// Why a gate does not start.
 #[derive(Debug, thiserror::Error)]

@@ -109,12 +109,16 @@ impl Listening {
     pub async fn end(self) {
         let Listening { gate, address: _, scheme: _, socket, serving, working, signing, administering, signing_ends } = self;
         gate.ending.cancel();
-        let _ = working.await;
-        let _ = administering.await;
-        let _ = serving.await;
         gate.in_flight.close();
+        let finishing = async {
+            // A round that had begun may still have started an execution: the tracker counts it.
+            let _ = working.await;
+            let _ = administering.await;
+            let _ = serving.await;
+            gate.in_flight.wait().await;
+        };
         // What takes longer is left to the lease: after the next start it is looked at, not sent again blindly.
-        if tokio::time::timeout(Duration::from_secs(SHUTDOWN_S_MAX), gate.in_flight.wait()).await.is_err() {
+        if tokio::time::timeout(Duration::from_secs(SHUTDOWN_S_MAX), finishing).await.is_err() {
             tracing::warn!(left = gate.in_flight.len(), "some work was not finished in time; its leases tell the next start");
         }
         signing_ends.cancel();

@@ -235,7 +235,7 @@ impl Redeem for Redeemer<'_> {
         let credential = match &self.row.executor {
             Executor::Http(HttpExecutor { credential: Some(named), .. }) => Some(credential::find(named).map_err(|error| {
                 crate::logging::failure("a provider's credential was not found", &error);
-                Refusal::new(Code::NotFound, "the gate has no credential for the tool; its operator has to set it")
+                Refusal::new(Code::ToolUnreachable, "the gate has no credential for the tool; its operator has to set it")
             })?),
             Executor::Http(_) | Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
         };

@@ -2,7 +2,7 @@
 
 mod house;
 
-use house::{House, REFUND, code_of, json, refund};
+use house::{House, REFUND, WITHIN, code_of, json, refund};
 use reqwest::{Client, Method};
 use vidimus_api::call::CallRequest;
 use vidimus_api::log::LogEvent;
@@ -26,16 +26,26 @@ async fn post(house: &House, path: &str, credential: &str, body: impl Into<reqwe
     problem
 }
 
-/// Every record in the log so far.
-async fn records(admin: &Approver) -> Vec<String> {
-    let mut stream = admin.client().expect("a session").log_stream(0).await.expect("a stream");
+/// The log from its beginning, up to the first checkpoint at which `enough` holds.
+async fn records(admin: &Approver, enough: impl Fn(&[String]) -> bool) -> Vec<String> {
     let mut leaves = Vec::new();
-    loop {
-        match stream.next().await.expect("an event").expect("an open stream") {
-            LogEvent::Record(record) => leaves.push(record.leaf),
-            LogEvent::Checkpoint(_) => return leaves,
+    let read = async {
+        let mut stream = admin.client().expect("a session").log_stream(0).await.expect("a stream");
+        loop {
+            match stream.next().await.expect("an event").expect("an open stream") {
+                LogEvent::Record(record) => leaves.push(record.leaf),
+                LogEvent::Checkpoint(_) if enough(&leaves) => return,
+                LogEvent::Checkpoint(_) => {}
+            }
         }
-    }
+    };
+    let in_time = tokio::time::timeout(WITHIN, read).await;
+    assert!(in_time.is_ok(), "the log has only {leaves:#?}");
+    leaves
+}
+
+fn refused(leaves: &[String]) -> usize {
+    leaves.iter().filter(|leaf| leaf.contains(r#""type":"call_refused""#)).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +89,6 @@ async fn a_malformed_call_is_refused_with_its_code_and_path() {
         (r#"{"tool":"send_email","args":{}}"#.to_owned(), "tool_not_listed", 403, Some("/tool")),
         (r#"{"tool":"gate.roster.change","args":{}}"#.to_owned(), "tool_not_listed", 403, Some("/tool")),
     ];
-    let before = records(&admin).await.len();
     for (body, code, status, path) in &cases {
         let problem = post(&house, "/v1/calls", &credential, body.clone()).await;
         let shown: String = body.chars().take(80).collect();
@@ -91,10 +100,10 @@ async fn a_malformed_call_is_refused_with_its_code_and_path() {
     let bytes = [br#"{"tool":"refund","args":{"reason":""#.as_slice(), &[0xff, 0xfe], br#""}}"#].concat();
     assert_eq!(post(&house, "/v1/calls", &credential, bytes).await.code, "json_invalid_utf8");
 
-    let leaves = records(&admin).await;
-    let refused = leaves[before..].iter().filter(|leaf| leaf.contains(r#""type":"call_refused""#)).count();
-    // All but the body that was cut off at its limit, and the one that is no UTF-8.
-    assert_eq!(refused, cases.len() - 1 + 1, "each refusal is on record");
+    // Each refusal is on record: all but the body that was cut off at its limit, and the one that is no UTF-8.
+    let expected = cases.len() - 1 + 1;
+    let leaves = records(&admin, |leaves| refused(leaves) >= expected).await;
+    assert_eq!(refused(&leaves), expected);
     assert!(!leaves.iter().any(|leaf| leaf.contains(r#""type":"request_created""#)));
     assert_eq!(house.inspector.calls().await.expect("calls").len(), 0);
 }

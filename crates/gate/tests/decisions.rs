@@ -30,15 +30,26 @@ fn code(result: Result<vidimus_api::request::Receipt, ApproverError>) -> String 
     error.code().unwrap_or_else(|| panic!("no problem document: {error}")).to_owned()
 }
 
-async fn leaves(approver: &Approver) -> Vec<String> {
-    let mut stream = approver.client().expect("a session").log_stream(0).await.expect("a stream");
+/// The log from its beginning, up to the first checkpoint at which `enough` holds.
+async fn leaves(approver: &Approver, enough: impl Fn(&[String]) -> bool) -> Vec<String> {
     let mut leaves = Vec::new();
-    loop {
-        match stream.next().await.expect("an event").expect("an open stream") {
-            LogEvent::Record(record) => leaves.push(record.leaf),
-            LogEvent::Checkpoint(_) => return leaves,
+    let read = async {
+        let mut stream = approver.client().expect("a session").log_stream(0).await.expect("a stream");
+        loop {
+            match stream.next().await.expect("an event").expect("an open stream") {
+                LogEvent::Record(record) => leaves.push(record.leaf),
+                LogEvent::Checkpoint(_) if enough(&leaves) => return,
+                LogEvent::Checkpoint(_) => {}
+            }
         }
-    }
+    };
+    let in_time = tokio::time::timeout(house::WITHIN, read).await;
+    assert!(in_time.is_ok(), "the log has only {leaves:#?}");
+    leaves
+}
+
+fn refused(leaves: &[String]) -> usize {
+    leaves.iter().filter(|leaf| leaf.contains(r#""type":"decision_refused""#)).count()
 }
 
 type Change = fn(&mut DecisionStatement);
@@ -78,9 +89,8 @@ async fn a_changed_member_is_refused_with_its_own_code() {
         assert_eq!(found, *expected, "{what}");
         assert_eq!(billing.outcome(&call.call, 0).await.expect("an outcome").status, CallStatus::Pending, "{what}");
     }
-    let leaves = leaves(&admin).await;
-    let refused = leaves.iter().filter(|leaf| leaf.contains(r#""type":"decision_refused""#)).count();
-    assert_eq!(refused, FORGED.len());
+    let leaves = leaves(&admin, |leaves| refused(leaves) >= FORGED.len()).await;
+    assert_eq!(refused(&leaves), FORGED.len());
     assert!(!leaves.iter().any(|leaf| leaf.contains(r#""type":"token_minted""#)));
     assert_eq!(house.inspector.count(Tool::Refund).await.expect("a count"), 0);
 }
@@ -270,7 +280,9 @@ async fn enrolment_and_sessions_refuse_what_is_not_proven() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_expired_stays_so() {
-    let table = |table: String| table.replace("request_ttl_s = 1800", "request_ttl_s = 1").replace("request_ttl_max_s = 7200", "request_ttl_max_s = 2");
+    let table = |table: String| {
+        table.replace("request_ttl_s = 1800", "request_ttl_s = 1").replace("request_ttl_max_s = 7200", "request_ttl_max_s = 2")
+    };
     let house = House::open_with(table).await;
     let admin = house.admin().await;
     let billing = house.agent("billing", &[]);
@@ -282,7 +294,8 @@ async fn a_request_that_expired_stays_so() {
     assert_eq!(late, "request_expired");
     assert_eq!(house.inspector.count(Tool::Refund).await.expect("a count"), 0);
     // The same call asks anew, and the new card names the earlier one.
-    let anew = billing.call(&CallRequest::new("refund", json(REFUND)).with_call_key(format!("{:0>16}", "expiry")), 0).await.expect("a call");
+    let anew =
+        billing.call(&CallRequest::new("refund", json(REFUND)).with_call_key(format!("{:0>16}", "expiry")), 0).await.expect("a call");
     assert_ne!(anew.request, call.request);
     assert_eq!(anew.earlier, vec![request_of(&call)]);
 }

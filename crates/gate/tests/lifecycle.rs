@@ -44,8 +44,12 @@ async fn a_denial_outlives_a_kill_and_a_late_approval_does_not_count() {
     let credential = house.credential("billing", &[]);
     let billing = AgentClient::new(&house.url, credential.clone()).expect("a client");
     let call = billing.call(&refund("denied"), 0).await.expect("a pending call");
-    let statement = admin.statement(request_of(&call), vidimus_core::decision::DecisionKind::Approve, "billing-approver").await.expect("a statement");
-    admin.deny(request_of(&call), "billing-approver", vidimus_api::request::DenialKind::WrongPayee, "wrong payee").await.expect("it counts");
+    let statement =
+        admin.statement(request_of(&call), vidimus_core::decision::DecisionKind::Approve, "billing-approver").await.expect("a statement");
+    admin
+        .deny(request_of(&call), "billing-approver", vidimus_api::request::DenialKind::WrongPayee, "wrong payee")
+        .await
+        .expect("it counts");
     house.kill();
     house.start();
     let billing = AgentClient::new(&house.url, credential).expect("a client");
@@ -121,7 +125,8 @@ async fn a_gate_is_made_once_with_keys_for_its_user_only() {
     let house = House::open().await;
     let data = house.data_path();
     let table = house.data.path().join("effects.toml").display().to_string();
-    let again = run(&["init", "--data", &data.display().to_string(), "--table", &table, "--environment", "live", "--url", "http://127.0.0.1:1"]);
+    let again =
+        run(&["init", "--data", &data.display().to_string(), "--table", &table, "--environment", "live", "--url", "http://127.0.0.1:1"]);
     assert!(!again.status.success());
     for (file, mode) in [("keys", 0o700), ("keys/log.key", 0o600), ("keys/token.key", 0o600), ("admin.sock", 0o600)] {
         let found = std::fs::metadata(data.join(file)).expect(file).permissions().mode() & 0o777;
@@ -129,7 +134,8 @@ async fn a_gate_is_made_once_with_keys_for_its_user_only() {
     }
     let invite: Invite = house.invite.parse().expect("an invite");
     assert_eq!((invite.name.as_str(), invite.environment.as_str()), ("Ada Example", "test"));
-    let bad_url = run(&["init", "--data", "/nonexistent/gate", "--table", &table, "--environment", "test", "--url", "http://gate.example.test"]);
+    let bad_url =
+        run(&["init", "--data", "/nonexistent/gate", "--table", &table, "--environment", "test", "--url", "http://gate.example.test"]);
     assert!(!bad_url.status.success());
     assert!(String::from_utf8_lossy(&bad_url.stderr).contains("https://"), "{}", String::from_utf8_lossy(&bad_url.stderr));
 }
@@ -143,7 +149,8 @@ async fn plain_http_stays_on_this_machine() {
     assert!(!open.status.success());
     let words = String::from_utf8_lossy(&open.stderr).into_owned();
     assert!(words.contains("loopback only") && words.contains("--tls-cert"), "{words}");
-    let no_certificate = run(&["serve", "--data", &data, "--listen", "127.0.0.1:0", "--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"]);
+    let no_certificate =
+        run(&["serve", "--data", &data, "--listen", "127.0.0.1:0", "--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"]);
     assert!(!no_certificate.status.success());
     let half = run(&["serve", "--data", &data, "--tls-cert", "/nonexistent"]);
     assert!(!half.status.success());
@@ -194,10 +201,21 @@ fn a_table_with_faults_is_not_taken_and_every_fault_has_its_line() {
     let faults: Vec<&str> = words.lines().filter(|line| line.contains(": fault: ")).collect();
     assert!(faults.len() >= 2, "{words}");
     for fault in faults {
-        let line = fault.strip_prefix(&format!("{path}:")).and_then(|rest| rest.split(':').next()).and_then(|line| line.parse::<usize>().ok());
+        let line =
+            fault.strip_prefix(&format!("{path}:")).and_then(|rest| rest.split(':').next()).and_then(|line| line.parse::<usize>().ok());
         assert!(line.is_some_and(|line| line > 0) && fault.ends_with(']'), "{fault}");
     }
-    let made = run(&["init", "--data", &folder.path().join("gate").display().to_string(), "--table", &path, "--environment", "test", "--url", "http://127.0.0.1:1"]);
+    let made = run(&[
+        "init",
+        "--data",
+        &folder.path().join("gate").display().to_string(),
+        "--table",
+        &path,
+        "--environment",
+        "test",
+        "--url",
+        "http://127.0.0.1:1",
+    ]);
     assert!(!made.status.success());
     assert!(!folder.path().join("gate").exists());
     let absent = run(&["table", "check", "/nonexistent.toml"]);

@@ -46,9 +46,6 @@ impl AgentClient {
     }
 
     fn waiting(&self, method: Method, path: &str, wait_s: u64) -> RequestBuilder {
-        self.wire
-            .request(method, path)
-            .bearer_auth(&self.credential)
-            .timeout(Duration::from_secs(ANSWER_S_MAX.saturating_add(wait_s)))
+        self.wire.request(method, path).bearer_auth(&self.credential).timeout(Duration::from_secs(ANSWER_S_MAX.saturating_add(wait_s)))
     }
 }

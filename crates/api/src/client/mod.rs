@@ -80,8 +80,7 @@ impl Wire {
             return Err(malformed());
         }
         let http = builder().build().map_err(ClientError::Unreachable)?;
-        let streaming =
-            builder().read_timeout(Duration::from_secs(STREAM_SILENCE_S_MAX)).build().map_err(ClientError::Unreachable)?;
+        let streaming = builder().read_timeout(Duration::from_secs(STREAM_SILENCE_S_MAX)).build().map_err(ClientError::Unreachable)?;
         Ok(Wire { url: parsed.as_str().trim_end_matches('/').to_owned(), http, streaming })
     }
 

@@ -72,9 +72,7 @@ impl StreamParser {
         let malformed = |error: serde_json::Error| format!("an event `{event}` is malformed: {error}");
         match event.as_str() {
             "record" => serde_json::from_str::<RecordEvent>(&data).map(|record| Some(LogEvent::Record(record))).map_err(malformed),
-            "checkpoint" => {
-                serde_json::from_str::<CheckpointEvent>(&data).map(|note| Some(LogEvent::Checkpoint(note))).map_err(malformed)
-            }
+            "checkpoint" => serde_json::from_str::<CheckpointEvent>(&data).map(|note| Some(LogEvent::Checkpoint(note))).map_err(malformed),
             _ => Ok(None),
         }
     }

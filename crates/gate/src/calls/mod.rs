@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vidimus_api::call::{CallAnswer, CallRequest, RetryRule, ToolDescription};
-use vidimus_api::problem::{FaceCode, Fault, Problem};
+use vidimus_api::problem::{Fault, Problem};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::Name;
 use vidimus_core::json::Json;
@@ -82,6 +82,17 @@ impl Gate {
         match self.record_refusal(Some(agent.agent.clone()), &call.tool, refusal, owner.into_iter().collect()).await {
             Ok(()) => CallFault::Refused(Box::new(problem)),
             Err(failure) => CallFault::Refused(Box::new(failure.into_problem())),
+        }
+    }
+
+    /// Puts a refusal on record that came after the routing and before anything was stored.
+    async fn recorded(&self, agent: &AgentIdentity, row: &Row, fault: CallFault) -> CallFault {
+        let CallFault::Refused(problem) = &fault else { return fault };
+        let Some(code) = problem.known_code() else { return fault };
+        let refusal = Refusal { code, message: problem.detail.clone(), path: problem.path.clone() };
+        match self.record_refusal(Some(agent.agent.clone()), row.tool.as_str(), refusal, vec![row.owner.clone()]).await {
+            Ok(()) => fault,
+            Err(failure) => failure.into(),
         }
     }
 
@@ -158,10 +169,6 @@ pub enum CallFault {
 impl CallFault {
     fn failed(error: impl Error + Send + Sync + 'static) -> CallFault {
         CallFault::Failed(Box::new(error))
-    }
-
-    fn face(code: FaceCode, detail: &str) -> CallFault {
-        CallFault::Refused(Box::new(Problem::of_face(code, detail)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vidimus_api::call::{CallAnswer, CallRequest, CallStatus};
-use vidimus_api::problem::FaceCode;
+use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::Effect;
 use vidimus_core::json::{Json, Number};
 use vidimus_core::table::{Executor, HttpExecutor, Method, Row, Table, ToolRead};
@@ -16,7 +16,13 @@ use crate::gate::Gate;
 use crate::limits::{READ_ATTEMPTS_MAX, READ_BACKOFF_MS};
 
 impl Gate {
-    pub(super) async fn read(self: &Arc<Gate>, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<CallAnswer, CallFault> {
+    pub(super) async fn read(
+        self: &Arc<Gate>,
+        agent: &AgentIdentity,
+        row: &Row,
+        args: &Json,
+        call: &CallRequest,
+    ) -> Result<CallAnswer, CallFault> {
         let received = received(agent, row, call)?;
         let id = received.call;
         let asked = self.ask(row, args, call.args.get().as_bytes()).await;
@@ -32,16 +38,16 @@ impl Gate {
             Reply::Whole { status: 200..=299, result: Some(_) } => CallStatus::Executed,
             // Its answer is the provider's own: a model learns from it that there is no such invoice.
             Reply::Whole { status: 400..=499, result: Some(_) } => CallStatus::Failed,
-            Reply::Whole { .. } => return Err(CallFault::face(FaceCode::ToolFailed, &format!("{}; try again later", reply.detail()))),
+            Reply::Whole { .. } => return Err(provider(Code::ToolFailed, &format!("{}; try again later", reply.detail()))),
             Reply::NothingSent { detail } | Reply::Cut { detail } => {
-                return Err(CallFault::face(FaceCode::ToolUnreachable, &format!("{detail}; try again later")));
+                return Err(provider(Code::ToolUnreachable, &format!("{detail}; try again later")));
             }
         };
         Ok(CallAnswer {
             call: id,
             tool: row.tool.to_string(),
             status,
-            code: if status == CallStatus::Executed { status.as_str() } else { FaceCode::ToolFailed.as_str() }.to_owned(),
+            code: if status == CallStatus::Executed { status.as_str() } else { Code::ToolFailed.as_str() }.to_owned(),
             words: if status == CallStatus::Executed { status.words().to_owned() } else { reply.detail() },
             request: None,
             request_sha256: None,
@@ -75,7 +81,9 @@ impl Gate {
 
     /// The state that a row's own read captures; none where it cannot be had.
     pub(super) async fn state(&self, table: &Table, read: &ToolRead, args: &Json) -> Result<String, CallFault> {
-        let unreadable = |detail: &str| CallFault::face(FaceCode::ToolUnreachable, &format!("the state cannot be captured: {detail}"));
+        let unreadable = |detail: &str| {
+            provider(Code::ToolUnreachable, &format!("the state before the write cannot be captured ({detail}); try again later"))
+        };
         let row = table.row(&read.tool).filter(|row| row.effect == Effect::Read).ok_or_else(|| unreadable("its read has no row"))?;
         let args = read.arguments(args);
         let reply = self.ask(row, &args, &args.canonical()?).await?;
@@ -106,14 +114,19 @@ impl Gate {
     }
 }
 
+/// The refusal of a call that its provider stands in the way of.
+fn provider(code: Code, detail: &str) -> CallFault {
+    Refusal::new(code, detail).into()
+}
+
 /// How a row's call is sent over HTTP.
 ///
 /// *Errors*: `tool_unreachable` for the kinds of executor that this gate does not have.
 pub(super) fn http_of(row: &Row) -> Result<&HttpExecutor, CallFault> {
     match &row.executor {
         Executor::Http(http) => Ok(http),
-        Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => Err(CallFault::face(
-            FaceCode::ToolUnreachable,
+        Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => Err(provider(
+            Code::ToolUnreachable,
             "the tool's row names a kind of executor that this gate does not have; its owner has to change the row",
         )),
     }
@@ -126,7 +139,7 @@ pub(super) fn outgoing<'a>(http: &'a HttpExecutor, args: &Json, bytes: &[u8]) ->
     let credential = http.credential.as_ref().map(credential::find).transpose();
     let credential = credential.map_err(|error| {
         crate::logging::failure("a provider's credential was not found", &error);
-        CallFault::face(FaceCode::ToolUnreachable, "the gate has no credential for the tool; its operator has to set it")
+        provider(Code::ToolUnreachable, "the gate has no credential for the tool; its operator has to set it")
     })?;
     Ok(Outgoing {
         method: http.method,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use vidimus_api::call::{CallAnswer, CallRequest};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{Answer, OperationKey};
-use vidimus_core::table::{Row, Table};
+use vidimus_core::table::{HttpExecutor, Row, Table};
 use vidimus_store::{AgentIdentity, IntentOutcome, WriteEnd, WriteIntent};
 
 use super::read::{http_of, outgoing};
@@ -25,12 +25,9 @@ impl Gate {
         call: &CallRequest,
         wait: Duration,
     ) -> Result<CallAnswer, CallFault> {
-        let http = http_of(row)?;
-        // Everything that can fail without a trace is tried before the intent: the address, the credential, the state.
-        let mut outgoing = outgoing(http, args, call.args.get().as_bytes())?;
-        let before = match &row.state {
-            Some(read) => Some(self.state(table, read, args).await?),
-            None => None,
+        let (http, mut outgoing, before) = match self.prepare(table, row, args, call).await {
+            Ok(prepared) => prepared,
+            Err(fault) => return Err(self.recorded(agent, row, fault).await),
         };
         let received = received(agent, row, call)?;
         let mut answered = received.call;
@@ -52,6 +49,23 @@ impl Gate {
         };
         let answer = self.outcome(agent, answered, wait).await?.ok_or_else(vanished)?;
         Ok(CallAnswer { stored: stored && answer.status.has_ended(), ..answer })
+    }
+
+    /// What can fail without an effect, tried before the intent: the address, the credential, the state before.
+    async fn prepare<'a>(
+        &self,
+        table: &Table,
+        row: &'a Row,
+        args: &Json,
+        call: &CallRequest,
+    ) -> Result<(&'a HttpExecutor, Outgoing<'a>, Option<String>), CallFault> {
+        let http = http_of(row)?;
+        let outgoing = outgoing(http, args, call.args.get().as_bytes())?;
+        let before = match &row.state {
+            Some(read) => Some(self.state(table, read, args).await?),
+            None => None,
+        };
+        Ok((http, outgoing, before))
     }
 
     async fn send_write(

@@ -71,9 +71,6 @@ impl Desk {
             self.transcript.say("open the refund in the inbox, read it, approve it");
             return Ok(());
         };
-        let notification =
-            self.desktop.wait_for_notification(Duration::from_secs(20), |shown| shown.summary.contains("Approval needed"))?;
-        self.transcript.line("notification", json!({ "summary": notification.summary, "body": notification.body }))?;
         self.desktop.screenshot(&self.out.join("notification.png"))?;
         console.show_rows(rows).await?;
         self.picture("inbox.png").await
@@ -126,6 +123,7 @@ impl Desk {
 
     /// Keeps what the console and the desktop have printed, beside the transcript.
     pub fn keep_logs(&self) -> Result<(), DemoError> {
+        self.desktop.screenshot(&self.out.join("failure.png"))?;
         for entry in std::fs::read_dir(self.desktop.logs())? {
             let entry = entry?;
             std::fs::copy(entry.path(), self.out.join(entry.file_name()))?;
