@@ -177,7 +177,7 @@ impl WebDriver {
 
     /// The visible text of an element.
     pub async fn text(&self, css: &str) -> Result<String, DesktopError> {
-        command(self.wait_for(css).await?.text()).await
+        named(css, command(self.wait_for(css).await?.text()).await)
     }
 
     /// An attribute of an element.
@@ -187,12 +187,12 @@ impl WebDriver {
 
     /// Clicks an element, as a trusted event.
     pub async fn click(&self, css: &str) -> Result<(), DesktopError> {
-        command(self.wait_for(css).await?.click()).await
+        named(css, command(self.wait_for(css).await?.click()).await)
     }
 
     /// Types into an element.
     pub async fn type_text(&self, css: &str, text: &str) -> Result<(), DesktopError> {
-        command(self.wait_for(css).await?.send_keys(text)).await
+        named(css, command(self.wait_for(css).await?.send_keys(text)).await)
     }
 
     /// Presses and releases keys one after the other, wherever the focus is.
@@ -339,9 +339,22 @@ fn error(what: &str, detail: &str) -> DesktopError {
 }
 
 /// Waits for the answer to one command.
+/// Says which element a command was for.
+fn named<T>(css: &str, answer: Result<T, DesktopError>) -> Result<T, DesktopError> {
+    answer.map_err(|reason| error(&format!("the element `{css}`"), &reason.to_string()))
+}
+
+/// The driver often leaves the message empty, and then the status is all there is.
+fn described(reason: &CmdError) -> String {
+    match reason {
+        CmdError::Standard(standard) => format!("{} ({})", standard.error, standard.message),
+        other => other.to_string(),
+    }
+}
+
 async fn command<T>(answer: impl Future<Output = Result<T, CmdError>>) -> Result<T, DesktopError> {
     match timeout(COMMAND_WITHIN, answer).await {
-        Ok(answer) => answer.map_err(|reason| error("WebDriver", &reason.to_string())),
+        Ok(answer) => answer.map_err(|reason| error("WebDriver", &described(&reason))),
         Err(_) => Err(error("WebDriver", &format!("no answer to a command within {} s", COMMAND_WITHIN.as_secs()))),
     }
 }

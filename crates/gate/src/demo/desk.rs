@@ -71,6 +71,9 @@ impl Desk {
             self.transcript.say("open the refund in the inbox, read it, approve it");
             return Ok(());
         };
+        let notification =
+            self.desktop.wait_for_notification(Duration::from_secs(20), |shown| shown.summary.contains("Approval needed"))?;
+        self.transcript.line("notification", json!({ "summary": notification.summary, "body": notification.body }))?;
         self.desktop.screenshot(&self.out.join("notification.png"))?;
         console.show_rows(rows).await?;
         self.picture("inbox.png").await

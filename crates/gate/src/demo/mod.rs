@@ -245,8 +245,8 @@ async fn withdraw(stage: &Stage, mail: &Proposed, transcript: &Transcript) -> Re
 async fn second_refund(stage: &Stage, transcript: &Transcript) -> Result<Proposed, DemoError> {
     let body = json!({
         "tool": "refund", "call_key": "demo-second-refund-843",
-        "args": { "invoice": "invoice_843", "amount_minor": 2500, "currency": "EUR" },
-        "says": "The customer of ticket 12 was charged twice.",
+        "args": { "invoice": "invoice_843", "amount_minor": 2500, "currency": "EUR", "reason": "charged twice" },
+        "says": "The customer wrote that they were charged twice.",
     });
     let answer = stage.call(&stage.billing, &body).await?;
     transcript.line("call", json!({ "step": "proposed", "tool": "refund", "answer": answer }))?;
