@@ -81,7 +81,13 @@ impl Desktop {
         command.args(["--user", "--json=short", "--match=interface='org.freedesktop.Notifications'", "monitor", NAME]);
         let output = self.monitor_output.clone();
         let mut monitor = Process::start("busctl", &mut command, &output)?;
-        monitor.wait_for_line("its first words", START_WITHIN, |line| line.contains("Monitoring bus message stream"))?;
+        // Not every version says when it listens, so it is asked with a signal that means nothing to anyone else.
+        let probe = ["emit", "--session", "--object-path=/", "--signal=org.freedesktop.Notifications.Probe"];
+        monitor.wait_until("the monitor's first signal", START_WITHIN, |monitor| {
+            // The bus answers by now; a probe that fails is followed by another.
+            let _ = self.run("gdbus", &probe);
+            Ok(monitor.text()?.contains("\"Probe\"").then_some(()))
+        })?;
         self.processes.push(monitor);
         Ok(())
     }
