@@ -45,6 +45,9 @@ pub const STREAM_SILENCE_S_MAX: u64 = 45;
 /// Reaching the gate. *Unit*: seconds.
 pub const CONNECT_S_MAX: u64 = 5;
 
+/// A connection without a request. *Unit*: seconds. Below the gate's own limit, so that a request never meets a closing door.
+pub const IDLE_S_MAX: u64 = 5;
+
 /// One answer, beyond the time that it was asked to wait. *Unit*: seconds.
 pub const ANSWER_S_MAX: u64 = 30;
 

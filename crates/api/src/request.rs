@@ -35,7 +35,7 @@ pub struct RequestSummary {
 /// The answer of `GET /v1/requests`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RequestList {
-    /// The requests, oldest first.
+    /// The requests, newest first.
     pub requests: Vec<RequestSummary>,
 }
 

@@ -35,6 +35,11 @@ pub enum HeadError {
     /// The head file is not a head of this gate.
     #[error("the head beside the keys is not one of this gate; restore the keys' folder as a whole")]
     Foreign(#[source] Refusal),
+    /// There is no head, though one was signed.
+    #[error(
+        "log_behind_head: the database has signed checkpoints, and the head beside the keys is gone; restore the keys' folder as a whole"
+    )]
+    Missing,
     /// The database is older than the head.
     #[error(
         "log_behind_head: the database holds {found} records, the head beside the keys has {signed}; it is an older copy, restore the newest one"
@@ -73,8 +78,10 @@ impl Checkpoints {
     /// *Errors*: `Behind` and `Forked`: the gate must not start.
     pub async fn begin(store: &Store, keys: &Keys, head_file: &HeadFile) -> Result<Checkpoints, HeadError> {
         let head = store.head().await?;
-        if let Some(note) = head_file.read()? {
-            check_history(store, head, &note, &keys.gate(), &keys.log.public()).await?;
+        match head_file.read()? {
+            Some(note) => check_history(store, head, &note, &keys.gate(), &keys.log.public()).await?,
+            None if store.newest_checkpoint().await?.is_some() => return Err(HeadError::Missing),
+            None => {}
         }
         let signed = sign(keys, head)?;
         publish(store, head_file, &signed).await?;
@@ -146,9 +153,10 @@ fn sign(keys: &Keys, head: Head) -> Result<Signed, HeadError> {
 }
 
 /// Keeps the note in both places before anyone sees it: a published head that the gate forgets would look like a fork.
+/// The file first: what it holds is durable already, so it is never ahead of the database.
 async fn publish(store: &Store, head_file: &HeadFile, signed: &Signed) -> Result<(), HeadError> {
+    head_file.write(&signed.note)?;
     let kept = StoredCheckpoint { size: signed.size, note: signed.note.clone() };
     store.store_checkpoint(moment()?, kept).await?;
-    head_file.write(&signed.note)?;
     Ok(())
 }

@@ -120,13 +120,22 @@ impl HeadFile {
     }
 
     /// Replaces the note as a whole. A crash leaves the old or the new one; the older one is never ahead of the database.
+    /// The first one is made durable, so that a database with checkpoints and no head beside it was tampered with.
     ///
     /// *Errors*: `File`.
     pub fn write(&self, note: &str) -> Result<(), KeysError> {
+        let is_first = !self.path.exists();
         let fresh = self.path.with_extension("new");
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(at(&fresh))?;
         file.write_all(note.as_bytes()).map_err(at(&fresh))?;
-        fs::rename(&fresh, &self.path).map_err(at(&self.path))
+        if is_first {
+            file.sync_all().map_err(at(&fresh))?;
+        }
+        fs::rename(&fresh, &self.path).map_err(at(&self.path))?;
+        match self.path.parent().filter(|_| is_first) {
+            Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -66,6 +66,7 @@ async fn a_malformed_call_is_refused_with_its_code_and_path() {
         ("{} {}".to_owned(), "json_trailing_bytes", 400, None),
         (r#"{"args":{}}"#.to_owned(), "field_missing", 400, Some("/tool")),
         (r#"{"tool":"refund","args":{},"approved":true}"#.to_owned(), "field_unknown", 400, Some("/approved")),
+        (r#"{"tool":"refund","args":{},"requested_by":"someone-else"}"#.to_owned(), "field_unknown", 400, Some("/requested_by")),
         (r#"{"tool":"refund","args":[]}"#.to_owned(), "field_malformed", 400, Some("/args")),
         (r#"{"tool":"refund","args":{},"run":"run_1"}"#.to_owned(), "id_malformed", 400, Some("/run")),
         (r#"{"tool":"refund","args":{},"call_key":"short"}"#.to_owned(), "field_malformed", 400, Some("/call_key")),

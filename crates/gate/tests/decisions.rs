@@ -54,6 +54,21 @@ fn refused(leaves: &[String]) -> usize {
 
 type Change = fn(&mut DecisionStatement);
 
+/// The signature with the order of the group added to its second half.
+fn plus_order(mut signature: [u8; 64]) -> [u8; 64] {
+    const ORDER: [u8; 32] = [
+        0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0x10,
+    ];
+    let mut carry = 0;
+    for (byte, order) in signature[32..].iter_mut().zip(ORDER) {
+        let sum = u16::from(*byte) + u16::from(order) + carry;
+        *byte = sum.to_le_bytes()[0];
+        carry = sum >> 8;
+    }
+    signature
+}
+
 /// A changed member of an honest statement, signed by the right key, and the code that it gets.
 const FORGED: &[(&str, Change, &str)] = &[
     ("another gate", |s| s.gate = GateId::of(&SecretKey::from_seed(&[9; 32]).public()), "gate_wrong"),
@@ -117,8 +132,14 @@ async fn a_signature_counts_only_by_the_right_key_over_these_bytes() {
     let mut signature = *envelope.signature().as_bytes();
     signature[63] ^= 1;
     let broken = vidimus_core::sign::Signature::from_bytes(signature).to_base64();
+    // S plus the order of the group: the same equation, another text.
+    let malleable = vidimus_core::sign::Signature::from_bytes(plus_order(*envelope.signature().as_bytes())).to_base64();
+    let malleable = good.get().replace(&envelope.signature().to_base64(), &malleable);
+    let empty = good.get().replace(&envelope.signature().to_base64(), "");
     let flipped = good.get().replace(&envelope.signature().to_base64(), &broken);
-    for hostile in [flipped, good.get().replace("\"sig\":\"", "\"sig\":\"="), good.get().replace("decision.v1", "session.v1")] {
+    for hostile in
+        [flipped, malleable, empty, good.get().replace("\"sig\":\"", "\"sig\":\"="), good.get().replace("decision.v1", "session.v1")]
+    {
         let body = DecisionRequest { envelope: json(&hostile), reason: None, reason_salt: None, context: None, denial: None };
         let refused = house::code_of(admin.client().expect("a session").decide(&request, &body).await);
         let known = ["signature_invalid", "signature_malformed", "envelope_malformed", "envelope_type_wrong", "base64_malformed"];
@@ -205,6 +226,12 @@ async fn a_role_that_the_person_does_not_hold_sees_and_decides_nothing() {
     let unknown = RequestId::from_random([3; 16]);
     assert_eq!(house::code_of(client.request_detail(&request).await), "not_found");
     assert_eq!(house::code_of(client.request_detail(&unknown).await), "not_found");
+    let session = support.new_session().await.expect("a session").session;
+    for guess in ["a1", "a9", "..", "%00", "req_"] {
+        let url = format!("{}/v1/requests/{guess}", house.url);
+        let asked = reqwest::Client::builder().no_proxy().build().expect("a client").get(url).bearer_auth(&session);
+        assert_eq!(asked.send().await.expect("an answer").status(), 404, "{guess}");
+    }
     assert!(client.requests(None).await.expect("a list").requests.iter().all(|row| row.request != request));
     // Through somebody else's session, the signature of a person without the role still does not count.
     let mut statement = admin.statement(request, DecisionKind::Approve, "billing-approver").await.expect("a statement");

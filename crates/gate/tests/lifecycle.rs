@@ -180,6 +180,11 @@ async fn an_older_database_does_not_start_beside_a_newer_head() {
     assert!(!older.status.success());
     let words = String::from_utf8_lossy(&older.stderr).into_owned();
     assert!(words.contains("log_behind_head"), "{words}");
+    std::fs::remove_file(data.join("keys/head")).expect("the head");
+    let headless = run(&["serve", "--data", &data.display().to_string(), "--listen", "127.0.0.1:0"]);
+    assert!(!headless.status.success());
+    let words = String::from_utf8_lossy(&headless.stderr).into_owned();
+    assert!(words.contains("log_behind_head"), "{words}");
 }
 
 #[test]
@@ -220,4 +225,25 @@ fn a_table_with_faults_is_not_taken_and_every_fault_has_its_line() {
     assert!(!folder.path().join("gate").exists());
     let absent = run(&["table", "check", "/nonexistent.toml"]);
     assert_eq!(absent.status.code(), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beyond_this_machine_the_gate_speaks_tls() {
+    let mut house = House::open().await;
+    house.end();
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).expect("a certificate");
+    let (certificate, key) = (house.data.path().join("tls.crt"), house.data.path().join("tls.key"));
+    std::fs::write(&certificate, certified.cert.pem()).expect("a file");
+    std::fs::write(&key, certified.signing_key.serialize_pem()).expect("a file");
+    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+    house.start_with(&["--listen", "0.0.0.0:0", "--tls-cert", &certificate, "--tls-key", &key]);
+    assert!(house.url.starts_with("https://0.0.0.0:"), "{}", house.url);
+    let url = format!("{}/readyz", house.url.replace("0.0.0.0", "127.0.0.1"));
+    let root = reqwest::Certificate::from_pem(certified.cert.pem().as_bytes()).expect("a certificate");
+    let trusting = reqwest::Client::builder().no_proxy().tls_certs_only([root]).build().expect("a client");
+    assert_eq!(trusting.get(&url).send().await.expect("an answer").text().await.expect("a body"), "ready\n");
+    let stranger = reqwest::Client::builder().no_proxy().build().expect("a client");
+    assert!(stranger.get(&url).send().await.is_err(), "a certificate that nobody vouches for is not trusted");
+    assert!(stranger.get(url.replace("https", "http")).send().await.is_err(), "plain HTTP is not answered");
+    house.end();
 }

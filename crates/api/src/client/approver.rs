@@ -68,7 +68,7 @@ impl ApproverClient {
         self.wire.request(method, path).bearer_auth(&self.session)
     }
 
-    /// The requests that this person may see, oldest first; of one state, or all.
+    /// The requests that this person may see, newest first; of one state, or all.
     pub async fn requests(&self, state: Option<RequestState>) -> Result<RequestList, ClientError> {
         let path = state.map_or_else(|| "/v1/requests".to_owned(), |state| format!("/v1/requests?state={state}"));
         answer(self.request(Method::GET, &path)).await

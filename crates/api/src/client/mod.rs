@@ -15,7 +15,7 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::limits::{ANSWER_BYTES_MAX, ANSWER_S_MAX, CONNECT_S_MAX, STREAM_SILENCE_S_MAX};
+use crate::limits::{ANSWER_BYTES_MAX, ANSWER_S_MAX, CONNECT_S_MAX, IDLE_S_MAX, STREAM_SILENCE_S_MAX};
 use crate::problem::{PROBLEM_MEDIA_TYPE, Problem};
 
 /// Why a request has no answer.
@@ -70,6 +70,7 @@ fn builder() -> reqwest::ClientBuilder {
         .referer(false)
         .tcp_nodelay(true)
         .connect_timeout(Duration::from_secs(CONNECT_S_MAX))
+        .pool_idle_timeout(Duration::from_secs(IDLE_S_MAX))
 }
 
 impl Wire {

@@ -48,7 +48,7 @@ pub async fn open(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Peer
             person: session.person,
             name: session.name,
             roles: session.roles.iter().map(ToString::to_string).collect(),
-            now: moment.now,
+            now: session.now,
         })),
         SessionOutcome::Refused(refusal) => Err(refused(&gate, peer, refusal)),
     }

@@ -66,9 +66,14 @@ impl House {
 
     /// Starts the gate on a free port.
     pub fn start(&mut self) {
+        self.start_with(&["--listen", "127.0.0.1:0"]);
+    }
+
+    /// Starts the gate as the arguments say.
+    pub fn start_with(&mut self, arguments: &[&str]) {
         self.runs += 1;
         let output = self.data.path().join(format!("serve.{}.out", self.runs));
-        let mut command = gate_command(&["serve", "--data", &data_of(&self.data), "--listen", "127.0.0.1:0"]);
+        let mut command = gate_command(&[&["serve", "--data", &data_of(&self.data)], arguments].concat());
         command.envs(self.environment.iter().cloned());
         let mut process = Process::start("vidimus-gate", &mut command, &output).expect("a gate");
         let line = process.wait_for_line("the listener", WITHIN, |line| line.starts_with("listening ")).expect("a ready gate");
