@@ -20,7 +20,7 @@ use vidimus_store::{AddAgent, AgentAdded, InviteOutcome, StoreError};
 use crate::clock;
 use crate::entropy::{self, Bearer, NoEntropy};
 use crate::gate::{Gate, StartError};
-use crate::limits::{ADMIN_LINE_BYTES_MAX, ADMIN_S_MAX};
+use crate::limits::{ACCEPT_PAUSE_MS, ADMIN_LINE_BYTES_MAX, ADMIN_S_MAX};
 
 /// What is asked, one JSON line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -157,7 +157,11 @@ pub async fn serve(listener: UnixListener, gate: Arc<Gate>, data: PathBuf) {
             () = gate.ending.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        let Ok((stream, _)) = accepted else { continue };
+        let Ok((stream, _)) = accepted else {
+            // Out of file descriptors: trying again at once would only spin.
+            tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+            continue;
+        };
         // One at a time: the command line is one person.
         let exchange = tokio::time::timeout(Duration::from_secs(ADMIN_S_MAX), converse(stream, &gate, &data));
         match exchange.await {

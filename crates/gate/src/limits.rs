@@ -3,6 +3,9 @@
 /// Connections at a time. *Unit*: connections. Each costs a file descriptor; the usual limit is 1,024.
 pub const CONNECTIONS_MAX: usize = 768;
 
+/// After a connection that could not be accepted. *Unit*: milliseconds.
+pub const ACCEPT_PAUSE_MS: u64 = 50;
+
 /// Reading a request's head. *Unit*: seconds. Ends clients that send a byte a minute.
 pub const HEAD_READ_S_MAX: u64 = 10;
 

@@ -128,7 +128,14 @@ async fn a_gate_is_made_once_with_keys_for_its_user_only() {
     let again =
         run(&["init", "--data", &data.display().to_string(), "--table", &table, "--environment", "live", "--url", "http://127.0.0.1:1"]);
     assert!(!again.status.success());
-    for (file, mode) in [("keys", 0o700), ("keys/log.key", 0o600), ("keys/token.key", 0o600), ("admin.sock", 0o600)] {
+    for (file, mode) in [
+        ("keys", 0o700),
+        ("keys/log.key", 0o600),
+        ("keys/token.key", 0o600),
+        ("admin.sock", 0o600),
+        ("gate.db", 0o600),
+        ("keys/head", 0o600),
+    ] {
         let found = std::fs::metadata(data.join(file)).expect(file).permissions().mode() & 0o777;
         assert_eq!(found, mode, "{file}: {found:o}");
     }

@@ -74,6 +74,7 @@ async fn reads_run_and_writes_keep_their_before_and_after() {
     let written = support.call(&tags, 0).await.expect("a write");
     assert_eq!(written.status, CallStatus::Executed, "{}", written.words);
     assert!(written.operation.is_some());
+    assert!(written.words.contains("no call_key"), "{}", written.words);
     assert_eq!(house.inspector.count(Tool::UpdateTicketTags).await.expect("a count"), 1);
 
     // One record holds both states, and only who may read it gets the body.

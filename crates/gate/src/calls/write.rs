@@ -48,7 +48,11 @@ impl Gate {
             IntentOutcome::Refused(refusal) => return Err(refusal.into()),
         };
         let answer = self.outcome(agent, answered, wait).await?.ok_or_else(vanished)?;
-        Ok(CallAnswer { stored: stored && answer.status.has_ended(), ..answer })
+        let words = match &call.call_key {
+            Some(_) => answer.words,
+            None => format!("{}; it had no call_key, so sent again it happens again", answer.words),
+        };
+        Ok(CallAnswer { stored: stored && answer.status.has_ended(), words, ..answer })
     }
 
     /// What can fail without an effect, tried before the intent: the address, the credential, the state before.

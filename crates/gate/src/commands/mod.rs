@@ -17,6 +17,8 @@ type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Runs a command to its end.
 pub fn run(arguments: Arguments) -> ExitCode {
+    // Whatever the gate writes, database and log included, is its own user's alone.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{CONNECTIONS_MAX, HANDSHAKE_S_MAX, HEAD_BYTES_MAX, HEAD_READ_S_MAX, HEADERS_MAX, SHUTDOWN_S_MAX};
+use crate::limits::{ACCEPT_PAUSE_MS, CONNECTIONS_MAX, HANDSHAKE_S_MAX, HEAD_BYTES_MAX, HEAD_READ_S_MAX, HEADERS_MAX, SHUTDOWN_S_MAX};
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ async fn accept(listener: &TcpListener, open: &Arc<Semaphore>) -> Option<(TcpStr
         Err(error) => {
             crate::logging::failure("a connection was not accepted", &error);
             // Out of file descriptors: trying again at once would only spin.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
             None
         }
     }
