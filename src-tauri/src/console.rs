@@ -154,6 +154,11 @@ impl Console {
         Some(Standing { roster, person })
     }
 
+    /// The mark of the theme on a page. Its own function, so that no lock outlives it.
+    pub fn theme_mark(&self) -> Option<&'static str> {
+        self.shared().settings.theme.mark()
+    }
+
     /// The gate's time, as far as it is known. For display: the gate decides what is expired.
     pub fn now_ms(&self) -> i64 {
         clock::now_ms().saturating_add(self.shared().clock_offset_ms)

@@ -76,7 +76,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
     Frame {
         kind: WindowKind::Review,
         title: strings::review_title(environment, console.automated),
-        theme: console.shared().settings.theme.mark(),
+        theme: console.theme_mark(),
         nonce: review.nonce.clone(),
         version: "1".to_owned(),
         data: vec![("friction", card.friction().as_str().to_owned()), ("hash", hash), ("request", card.listed.request.clone())],

@@ -66,7 +66,7 @@ pub fn draw(console: &Console, sheet: &Sheet) -> Frame {
     Frame {
         kind: WindowKind::Enrolment,
         title: strings::sheet_title(strings::ENROLMENT, environment, console.automated),
-        theme: console.shared().settings.theme.mark(),
+        theme: console.theme_mark(),
         nonce: sheet.nonce.clone(),
         version,
         data: Vec::new(),
@@ -125,8 +125,12 @@ fn pin(console: &Console, invite: &Invite, offer: &Offer) -> Vec<Element> {
     );
     let fields = form("keys")
         .child(text_field("label", strings::LABEL_FIELD, &suggested_label(), "text"))
-        .child(text_field("pin", strings::PIN_FIELD, "", "password"))
-        .child(text_field("pin-again", strings::PIN_AGAIN_FIELD, "", "password"))
+        .child(el(Tag::Div).class("pair").child(text_field("pin", strings::PIN_FIELD, "", "password")).child(text_field(
+            "pin-again",
+            strings::PIN_AGAIN_FIELD,
+            "",
+            "password",
+        )))
         .child(el(Tag::Div).class("row").child(submit("continue", strings::MAKE_KEYS)).child(act("back", "back", strings::BACK)));
     vec![title(strings::CHOOSE_PIN), gate, el(Tag::P).text(strings::PIN_WORDS), fields]
 }

@@ -49,7 +49,7 @@ pub fn draw(console: &Console, nonce: &str) -> Frame {
     Frame {
         kind: WindowKind::Keys,
         title: strings::sheet_title(strings::YOUR_KEYS, environment, console.automated),
-        theme: console.shared().settings.theme.mark(),
+        theme: console.theme_mark(),
         nonce: nonce.to_owned(),
         version: version(console),
         data: Vec::new(),

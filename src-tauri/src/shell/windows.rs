@@ -88,13 +88,13 @@ pub fn open_review(app: &AppHandle, console: &Shared, request: &str) -> Result<(
 }
 
 pub fn open_enrolment(app: &AppHandle, console: &Shared) -> Result<(), Told> {
-    open_sheet(app, ENROLMENT, super::schemes::ENROLMENT, strings::sheet_title(strings::ENROLMENT, None, console.automated), 640.0, || {
+    open_sheet(app, ENROLMENT, super::schemes::ENROLMENT, strings::sheet_title(strings::ENROLMENT, None, console.automated), 860.0, || {
         sheet_commands::begin_enrolment(app);
     })
 }
 
 pub fn open_keys(app: &AppHandle, console: &Shared) -> Result<(), Told> {
-    open_sheet(app, KEYS, super::schemes::KEYS, strings::sheet_title(strings::YOUR_KEYS, None, console.automated), 600.0, || {
+    open_sheet(app, KEYS, super::schemes::KEYS, strings::sheet_title(strings::YOUR_KEYS, None, console.automated), 720.0, || {
         sheet_commands::begin_keys(app);
     })
 }
@@ -105,7 +105,7 @@ fn open_sheet(app: &AppHandle, label: &str, scheme: &str, title: String, height:
         return Ok(());
     }
     begin();
-    let window = trusted(app, label, scheme, "").title(title).inner_size(760.0, height + 120.0).min_inner_size(320.0, 400.0);
+    let window = trusted(app, label, scheme, "").title(title).inner_size(760.0, height).min_inner_size(320.0, 400.0);
     let window = window.build().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
     show_late(&window);
     Ok(())
