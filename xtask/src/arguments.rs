@@ -1,7 +1,7 @@
 //! The command line.
 
-use crate::Stop;
 use crate::setup::Consent;
+use crate::{Stop, bench};
 
 /// What was asked for.
 #[derive(Debug, Eq, PartialEq)]
@@ -14,6 +14,8 @@ pub enum Task {
     Demo(DemoOptions),
     /// To run the tests.
     Test(TestOptions),
+    /// To run benches.
+    Bench(BenchOptions),
 }
 
 /// How the demo runs.
@@ -38,6 +40,17 @@ pub struct TestOptions {
     pub long: bool,
 }
 
+/// How benches run.
+#[derive(Debug, Eq, PartialEq)]
+pub struct BenchOptions {
+    /// Whether packages are installed without a question.
+    pub consent: Consent,
+    /// One of [`bench::NAMES`]; all where it is not given.
+    pub name: Option<String>,
+    /// Where the figures are written.
+    pub json: Option<String>,
+}
+
 const OUT_DEFAULT: &str = "target/demo";
 
 const HELP: &str = "\
@@ -46,6 +59,7 @@ Usage: cargo xtask <TASK>
   setup   Install what is missing: packages of the system, Node, cargo-deny
   demo    Build everything and run it: an agent asks, a person signs, it runs once
   test    Set up, then test everything
+  bench   Measure: money, route, console
 
 `cargo xtask <TASK> --help` says more.";
 
@@ -79,6 +93,15 @@ At most 25 minutes on two cores. The first step that fails ends the run; the las
   --long   Also what takes longer (VIDIMUS_LONG=1 for the tests)
   --yes    Install without asking (so does a set CI variable)";
 
+const BENCH_HELP: &str = "\
+Usage: cargo xtask bench [NAME] [--json FILE] [--yes]
+
+Sets up, builds for release, measures on the real parts and prints a table; docs/benchmarks.md says what each figure means.
+NAME is money, route or console; without it all of them run. Expect about 12 minutes the first time, then 5.
+
+  --json FILE  Write the machine and the figures there as well
+  --yes        Install without asking (so does a set CI variable)";
+
 /// Reads the arguments after `cargo xtask`.
 pub fn parse(arguments: &[String]) -> Result<Task, Stop> {
     let Some((task, rest)) = arguments.split_first() else {
@@ -90,9 +113,11 @@ pub fn parse(arguments: &[String]) -> Result<Task, Stop> {
         ("setup", true) => Ok(Task::Help(SETUP_HELP)),
         ("demo", true) => Ok(Task::Help(DEMO_HELP)),
         ("test", true) => Ok(Task::Help(TEST_HELP)),
+        ("bench", true) => Ok(Task::Help(BENCH_HELP)),
         ("setup", false) => parse_setup(rest).map(Task::SetUp),
         ("demo", false) => parse_demo(rest).map(Task::Demo),
         ("test", false) => parse_test(rest).map(Task::Test),
+        ("bench", false) => parse_bench(rest).map(Task::Bench),
         (other, _) => Err(Stop::Unmet(format!("no task `{other}`\n\n{HELP}"))),
     }
 }
@@ -139,6 +164,20 @@ fn parse_demo(arguments: &[String]) -> Result<DemoOptions, Stop> {
     Ok(options)
 }
 
+fn parse_bench(arguments: &[String]) -> Result<BenchOptions, Stop> {
+    let mut options = BenchOptions { consent: Consent::from_environment(), name: None, json: None };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--yes" => options.consent = Consent::Given,
+            "--json" => options.json = Some(rest.next().ok_or_else(|| missing("--json", BENCH_HELP))?.clone()),
+            name if bench::NAMES.contains(&name) && options.name.is_none() => options.name = Some(name.to_owned()),
+            other => return Err(unknown(other, BENCH_HELP)),
+        }
+    }
+    Ok(options)
+}
+
 fn unknown(argument: &str, help: &str) -> Stop {
     Stop::Unmet(format!("`{argument}` is not understood\n\n{help}"))
 }
@@ -149,7 +188,7 @@ fn missing(option: &str, help: &str) -> Stop {
 
 #[cfg(test)]
 mod tests {
-    use super::{DemoOptions, Task, TestOptions, parse};
+    use super::{BenchOptions, DemoOptions, Task, TestOptions, parse};
     use crate::setup::Consent;
 
     fn words(line: &str) -> Vec<String> {
@@ -163,12 +202,15 @@ mod tests {
         assert_eq!(demo, Task::Demo(expected));
         let test = parse(&words("test --yes --long")).unwrap();
         assert_eq!(test, Task::Test(TestOptions { consent: Consent::Given, long: true }));
+        let bench = parse(&words("bench console --json figures.json --yes")).unwrap();
+        let expected = BenchOptions { consent: Consent::Given, name: Some("console".to_owned()), json: Some("figures.json".to_owned()) };
+        assert_eq!(bench, Task::Bench(expected));
         assert_eq!(parse(&words("setup --yes")).unwrap(), Task::SetUp(Consent::Given));
     }
 
     #[test]
     fn every_task_explains_itself() {
-        for task in ["setup", "demo", "test"] {
+        for task in ["setup", "demo", "test", "bench"] {
             let Task::Help(text) = parse(&words(&format!("{task} --help"))).unwrap() else { panic!("`{task}` gives no help") };
             assert!(text.contains(&format!("cargo xtask {task}")), "{text}");
         }
@@ -176,7 +218,16 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for line in ["bench", "demo --theme blue", "demo --theme", "demo --out", "test --quick", "setup now"] {
+        for line in [
+            "bench audit",
+            "bench money route",
+            "bench --json",
+            "demo --theme blue",
+            "demo --theme",
+            "demo --out",
+            "test --quick",
+            "setup now",
+        ] {
             assert!(parse(&words(line)).is_err(), "`{line}` was taken");
         }
     }

@@ -37,7 +37,7 @@ fn play(root: &Path, options: &DemoOptions) -> Result<(), Stop> {
 }
 
 /// Where cargo puts what it builds.
-fn target_directory(root: &Path) -> PathBuf {
+pub fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |directory| root.join(directory))
 }
 

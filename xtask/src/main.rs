@@ -1,9 +1,10 @@
-//! `cargo xtask`: sets a machine up, then runs the demo or all tests of Vidimus.
+//! `cargo xtask`: sets a machine up, then runs the demo, all tests or the benches of Vidimus.
 //!
 //! Owns the order of the steps and their reports. It depends on nothing but the standard library, since it is compiled before
 //! anything else is there.
 
 mod arguments;
+mod bench;
 mod command;
 mod counts;
 mod demo;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         }
         Ok(arguments::Task::SetUp(consent)) => setup::run(&root(), consent),
         Ok(arguments::Task::Demo(options)) => demo::run(&root(), &options),
+        Ok(arguments::Task::Bench(options)) => bench::run(&root(), &options),
         Ok(arguments::Task::Test(options)) => return test::run(&root(), options),
         Err(stop) => Err(stop),
     };
