@@ -388,6 +388,22 @@ pub fn quorum(frozen: &FrozenRequest, approvals: &[Approval]) -> Quorum {
     Quorum { given, needed, reached: reached && needed > 0 }
 }
 
+/// The approval that an envelope on record stands for, read from its signed bytes and from nothing that is stored beside
+/// them: whoever can write the ledger cannot make one run that nobody signed.
+///
+/// Checked at mint and at redeem, each time anew.
+/// *Errors*: those of [`verify`], `request_wrong`, `tool_wrong`, `bytes_differ`, `row_stale`, `approval_missing`.
+pub fn approval_on_record(envelope: &Envelope, frozen: &FrozenRequest, roster: &Roster) -> Result<(Approval, Digest), Refusal> {
+    let verified = verify(envelope, roster)?;
+    let statement = verified.statement();
+    if statement.decision != DecisionKind::Approve {
+        return Err(refuse(Code::ApprovalMissing, "/decision", "a decision on record that counts as approval is none; nothing runs"));
+    }
+    same_request(statement, frozen)?;
+    let approval = Approval { approver: statement.approver, role: statement.role.clone(), key_sha256: statement.key_sha256 };
+    Ok((approval, verified.digest()))
+}
+
 /// Whether the recorded approvals still stand: each key is not stopped, each person holds the role and may decide.
 ///
 /// Checked again at mint and at redeem.
@@ -448,24 +464,7 @@ fn arrives_in_time(statement: &DecisionStatement, case: &Case<'_>) -> Result<(),
 }
 
 fn these_bytes(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
-    let members = case.frozen.members();
-    if statement.request != members.request {
-        return Err(refuse(Code::RequestWrong, "/request", "the decision is on another request; sign for this one"));
-    }
-    if statement.tool != members.tool {
-        return Err(refuse(Code::ToolWrong, "/tool", "the decision names another tool; look again"));
-    }
-    let same = statement.request_sha256 == case.frozen.request_sha256() && statement.args_sha256 == case.frozen.args_sha256();
-    if !same {
-        return Err(refuse(
-            Code::BytesDiffer,
-            "/request_sha256",
-            "the decision is on other bytes than the gate would run; do not approve, report it",
-        ));
-    }
-    if statement.row_sha256 != members.row_sha256 {
-        return Err(refuse(Code::RowStale, "/row_sha256", "the decision was made by another row than the call was frozen on; look again"));
-    }
+    same_request(statement, case.frozen)?;
     if statement.shown_sha256 != case.shown_sha256 {
         return Err(refuse(
             Code::ShownDiffers,
@@ -475,6 +474,29 @@ fn these_bytes(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Ref
     }
     if statement.gate_key_sha256 != case.roster.log_key.digest() {
         return Err(refuse(Code::GateWrong, "/gate_key_sha256", "the decision pins another key than this gate's; call an administrator"));
+    }
+    Ok(())
+}
+
+/// The decision is on this request, this tool, these bytes and the row that they were frozen on.
+fn same_request(statement: &DecisionStatement, frozen: &FrozenRequest) -> Result<(), Refusal> {
+    let members = frozen.members();
+    if statement.request != members.request {
+        return Err(refuse(Code::RequestWrong, "/request", "the decision is on another request; sign for this one"));
+    }
+    if statement.tool != members.tool {
+        return Err(refuse(Code::ToolWrong, "/tool", "the decision names another tool; look again"));
+    }
+    let same = statement.request_sha256 == frozen.request_sha256() && statement.args_sha256 == frozen.args_sha256();
+    if !same {
+        return Err(refuse(
+            Code::BytesDiffer,
+            "/request_sha256",
+            "the decision is on other bytes than the gate would run; do not approve, report it",
+        ));
+    }
+    if statement.row_sha256 != members.row_sha256 {
+        return Err(refuse(Code::RowStale, "/row_sha256", "the decision was made by another row than the call was frozen on; look again"));
     }
     Ok(())
 }

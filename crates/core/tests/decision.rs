@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use vidimus_core::bytes::{Digest, Nonce, Salt};
 use vidimus_core::code::Code;
 use vidimus_core::decision::{
-    self, Approval, Case, CheckpointRef, DecisionKind, DecisionStatement, IssuedChallenge, Judgement, judge, quorum, still_approved,
+    self, Approval, Case, CheckpointRef, DecisionKind, DecisionStatement, IssuedChallenge, Judgement, approval_on_record, judge, quorum,
+    still_approved,
 };
 use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest, Need};
 use vidimus_core::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
@@ -353,6 +354,38 @@ fn an_approval_falls_with_its_key_and_its_role() {
     let mut demoted = world.roster.clone();
     demoted.persons.iter_mut().for_each(|person| person.roles = BTreeSet::from([name("auditor")]));
     assert_eq!(still_approved(&world.frozen, &approvals, &demoted).expect_err("demoted").code, Code::RoleNotHeld);
+}
+
+type Edit = fn(&mut World);
+
+/// What a ledger may say after somebody wrote into it, and why nothing runs on it.
+const EDITED: &[(&str, Edit, Code)] = &[
+    ("a denial that counts as approval", |w| w.statement.decision = DecisionKind::Deny, Code::ApprovalMissing),
+    ("an approval of another request", |w| w.statement.request = RequestId::from_random([1; 16]), Code::RequestWrong),
+    ("an approval of another tool", |w| w.statement.tool = name("issue_credit"), Code::ToolWrong),
+    ("an approval of other bytes", |w| w.statement.request_sha256 = Digest::of(b"x"), Code::BytesDiffer),
+    ("an approval of other arguments", |w| w.statement.args_sha256 = Digest::of(b"x"), Code::BytesDiffer),
+    ("an approval by another row", |w| w.statement.row_sha256 = Digest::of(b"x"), Code::RowStale),
+    ("an approval that its key did not sign", |w| w.signer = 4, Code::EnvelopeKeyWrong),
+    ("an approval in another's name", |w| w.statement.approver = person(3), Code::ApproverWrong),
+    ("an approval by a key that was stopped since", |w| stop(&mut w.roster, 2), Code::KeyStopped),
+];
+
+#[test]
+fn an_approval_on_record_is_what_was_signed_and_nothing_beside_it() {
+    let read = |world: &World| {
+        let envelope = world.statement.sign(&secret(world.signer)).expect("signed");
+        approval_on_record(&envelope, &world.frozen, &world.roster).map_err(|refusal| refusal.code)
+    };
+    let (found, digest) = read(&world()).expect("a good approval");
+    assert_eq!(found, approval(2, "billing-approver"));
+    let signed = world().statement.sign(&secret(2)).expect("signed");
+    assert_eq!(digest, Digest::of(signed.danger_unverified_payload()));
+    for (what, edit, code) in EDITED {
+        let mut world = world();
+        edit(&mut world);
+        assert_eq!(read(&world), Err(*code), "{what}");
+    }
 }
 
 #[test]

@@ -80,7 +80,25 @@ pub enum DecisionOutcome {
     Refused(Refusal),
 }
 
+/// A decision that was refused before it reached the rule: it could not be read, or its request is not its sender's to see.
+#[derive(Debug, Clone)]
+pub struct DecisionRefused {
+    /// The request that it was sent for, where the id is one.
+    pub request: Option<RequestId>,
+    /// The person whose session sent it.
+    pub sender: PersonId,
+    /// Why.
+    pub refusal: Refusal,
+}
+
 impl Store {
+    /// Records a decision that was refused before it reached the rule.
+    pub async fn refuse_decision(&self, moment: Moment, refused: DecisionRefused) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| stage_refused(tx, refused.request, Some(refused.sender), None, &refused.refusal))
+            .await
+    }
+
     /// Judges and records a decision; a quorum makes the operation in the same transaction.
     pub async fn record_decision(&self, moment: Moment, decision: RecordDecision) -> Result<DecisionOutcome, StoreError> {
         let rank = rank_of(&decision.envelope);
@@ -114,15 +132,23 @@ fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Result<Decisio
     match tx.attempt(|tx| judge_and_record(tx, &stored, decision, &envelope, &mut approver))? {
         Ok(receipt) => Ok(DecisionOutcome::Recorded(receipt)),
         Err(refusal) => {
-            let claims = Json::object([
-                ("code", text(refusal.code)),
-                ("approver", optional_text(approver)),
-                ("key_sha256", text(decision.envelope.key_digest())),
-            ]);
-            tx.stage(Entry::new(RecordType::DecisionRefused, claims).of_request(stored.request))?;
+            stage_refused(tx, Some(stored.request), approver, Some(decision.envelope.key_digest()), &refusal)?;
             Ok(DecisionOutcome::Refused(refusal))
         }
     }
+}
+
+fn stage_refused(
+    tx: &mut Tx<'_>,
+    request: Option<RequestId>,
+    approver: Option<PersonId>,
+    key_sha256: Option<Digest>,
+    refusal: &Refusal,
+) -> Result<(), StoreError> {
+    let claims =
+        Json::object([("code", text(refusal.code)), ("approver", optional_text(approver)), ("key_sha256", optional_text(key_sha256))]);
+    tx.stage(Entry { request, ..Entry::new(RecordType::DecisionRefused, claims) })?;
+    Ok(())
 }
 
 fn envelope_text(envelope: &Envelope) -> Result<String, StoreError> {
@@ -152,7 +178,7 @@ fn judge_and_record(
     let verified = decision::verify(&decision.envelope, roster)?;
     *approver = Some(verified.statement().approver);
     let row = gate.table.row(&stored.frozen.members().tool);
-    let (approvals, _) = standing_approvals(tx.db, &stored.request)?;
+    let approvals = standing_approvals(tx.db, &stored.request)?;
     let case = Case {
         frozen: &stored.frozen,
         state: stored.state,

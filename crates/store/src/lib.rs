@@ -42,7 +42,7 @@ use vidimus_core::time::Timestamp;
 pub use agents::{AddAgent, AgentAdded, AgentIdentity};
 pub use calls::{CallReceived, CallRefused, FreezeCall, FreezeOutcome, Joined, ReadRecorded, Withdrawal};
 pub use challenges::{DecisionChallenge, DecisionChallengeOutcome};
-pub use decisions::{DecisionOutcome, DecisionReceipt, Denial, RecordDecision};
+pub use decisions::{DecisionOutcome, DecisionReceipt, DecisionRefused, Denial, RecordDecision};
 pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission};
 pub use error::{OpenError, StoreError};
 pub use gate::{GateIdentity, RosterView, TableView};

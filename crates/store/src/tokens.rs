@@ -4,7 +4,8 @@
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{Approval, ROSTER_CHANGE, still_approved};
+use vidimus_core::decision::{Approval, ROSTER_CHANGE, approval_on_record, still_approved};
+use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::limits::TOKEN_TTL_S_MAX;
@@ -238,24 +239,35 @@ pub(crate) fn still_holds(
     if stored.tool.as_str() == ROSTER_CHANGE {
         Admission::next_roster(&request.frozen.members().args, roster)?;
     }
-    let (approvals, digests) = standing_approvals(db, &request.request)?;
+    // From the signed bytes alone: an edited row, or edited arguments under a good approval, end here.
+    let members = request.frozen.members();
+    let envelopes = standing_envelopes(db, &request.request)?;
+    let signed = envelopes.iter().map(|envelope| approval_on_record(envelope, &request.frozen, roster)).collect::<Result<Vec<_>, _>>()?;
+    let (approvals, digests): (Vec<Approval>, Vec<Digest>) = signed.into_iter().unzip();
     still_approved(&request.frozen, &approvals, roster)?;
+    if stored.operation != OperationKey::money(&members.tool, &members.request, &request.frozen.args_sha256()) {
+        return refuse(Code::BytesDiffer, "the operation was reserved for another tool, request or other arguments; nothing runs");
+    }
     Ok(digests)
 }
 
-/// The approvals on record that were not retracted, and the digests of their statements.
-pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result<(Vec<Approval>, Vec<Digest>), StoreError> {
-    let rows = list(
+/// The signed approvals on record that were not retracted.
+fn standing_envelopes(db: &Connection, request: &RequestId) -> Attempt<Vec<Envelope>> {
+    let texts =
+        list(db, "SELECT envelope FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position", [request.to_string()], |row| {
+            row.get::<_, String>("envelope")
+        })?;
+    Ok(texts.iter().map(|text| Envelope::parse(text.as_bytes())).collect::<Result<_, _>>()?)
+}
+
+/// The approvals on record that were not retracted, as the next decision finds them.
+pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result<Vec<Approval>, StoreError> {
+    list(
         db,
-        "SELECT decision_sha256, approver, role, key_sha256 FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position",
+        "SELECT approver, role, key_sha256 FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position",
         [request.to_string()],
-        |row| {
-            let approval =
-                Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? };
-            Ok((approval, parsed::<Digest>(row, "decision_sha256")?))
-        },
-    )?;
-    Ok(rows.into_iter().unzip())
+        |row| Ok(Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? }),
+    )
 }
 
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
