@@ -9,9 +9,9 @@ use tokio_util::task::TaskTracker;
 use vidimus_api::problem::FaceCode;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
-use vidimus_core::ids::Name;
+use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::table::{Table, TableFault};
-use vidimus_store::{CallRefused, GateIdentity, Moment, OpenError, Store, StoreError};
+use vidimus_store::{CallRefused, DecisionRefused, GateIdentity, Moment, OpenError, Session, Store, StoreError};
 
 use crate::bell::Bell;
 use crate::checkpoints::{Checkpoints, HeadError};
@@ -162,6 +162,15 @@ impl Gate {
     pub async fn record_refusal(&self, agent: Option<Name>, tool: &str, refusal: Refusal, roles: Vec<Name>) -> Result<(), Rejection> {
         let refused = CallRefused { agent, tool: tool.to_owned(), refusal, roles };
         self.store.refuse_call(self.moment()?, refused).await?;
+        Ok(())
+    }
+
+    /// Puts on record that a decision did not get as far as the rule, or that its request is not its sender's to see.
+    ///
+    /// *Errors*: a rejection of the gate's own failure.
+    pub async fn record_refused_decision(&self, session: &Session, request: Option<RequestId>, refusal: Refusal) -> Result<(), Rejection> {
+        let refused = DecisionRefused { request, sender: session.person, refusal };
+        self.store.refuse_decision(self.moment()?, refused).await?;
         Ok(())
     }
 

@@ -12,7 +12,9 @@ use vidimus_api::limits::CALL_BODY_BYTES_MAX;
 use vidimus_store::AgentIdentity;
 
 use super::body::{self, Query};
+use super::policy::limit_failures;
 use super::rejection::Rejection;
+use super::server::Peer;
 use crate::gate::Gate;
 
 /// `POST /v1/calls`.
@@ -42,25 +44,50 @@ pub async fn propose(
 /// `GET /v1/calls/{call}`.
 pub async fn outcome(
     State(gate): State<Arc<Gate>>,
+    Extension(peer): Extension<Peer>,
     Extension(agent): Extension<AgentIdentity>,
     Path(call): Path<String>,
     uri: Uri,
 ) -> Result<Response, Rejection> {
     let wait = Query::of(&uri, &["wait_s"])?.wait()?;
-    let call = body::path_id(&call)?;
-    let answer = gate.outcome(&agent, call, wait).await?.ok_or_else(body::absent)?;
-    Ok(answered(&answer))
+    let found = match call.parse() {
+        Ok(call) => gate.outcome(&agent, call, wait).await?,
+        Err(_) => None,
+    };
+    match found {
+        Some(answer) => Ok(answered(&answer)),
+        None => Err(unseen(&gate, peer, agent).await),
+    }
 }
 
 /// `POST /v1/calls/{call}/withdraw`.
 pub async fn withdraw(
     State(gate): State<Arc<Gate>>,
+    Extension(peer): Extension<Peer>,
     Extension(agent): Extension<AgentIdentity>,
     Path(call): Path<String>,
 ) -> Result<Response, Rejection> {
-    let call = body::path_id(&call)?;
-    let answer = gate.withdraw(&agent, call).await?.ok_or_else(body::absent)?;
-    Ok(answered(&answer))
+    let found = match call.parse() {
+        Ok(call) => gate.withdraw(&agent, call).await?,
+        Err(_) => None,
+    };
+    match found {
+        Some(answer) => Ok(answered(&answer)),
+        None => Err(unseen(&gate, peer, agent).await),
+    }
+}
+
+/// The one answer for a call that does not exist and for another agent's. It is on record: who tries ids is seen trying them.
+async fn unseen(gate: &Gate, peer: Peer, agent: AgentIdentity) -> Rejection {
+    if let Err(limited) = limit_failures(gate, peer) {
+        return limited;
+    }
+    let rejection = body::absent();
+    let Some(refusal) = rejection.refusal() else { return rejection };
+    match gate.record_refusal(Some(agent.agent), "", refusal, Vec::new()).await {
+        Ok(()) => rejection,
+        Err(failure) => failure,
+    }
 }
 
 /// `GET /v1/tools`.

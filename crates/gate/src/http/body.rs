@@ -76,13 +76,6 @@ impl Query {
     }
 }
 
-/// An id in a path. One that is malformed is answered as one that does not exist.
-///
-/// *Errors*: `not_found`.
-pub fn path_id<T: FromStr>(text: &str) -> Result<T, Rejection> {
-    text.parse().map_err(|_| absent())
-}
-
 /// The one answer for what does not exist and for what this caller may not see.
 pub fn absent() -> Rejection {
     Refusal::new(Code::NotFound, "nothing of that id is here for this caller; check the id and the credential").into()

@@ -165,12 +165,15 @@ pub async fn count_failure(gate: &Gate, peer: Peer, refusal: &Refusal) -> Result
     gate.record_refusal(None, "", refusal.clone(), Vec::new()).await
 }
 
-/// Counts a failed authentication that the store has recorded by itself.
+/// Counts a failed authentication, or a look at what is not there for its sender. Beyond the limit neither is recorded.
 ///
 /// *Errors*: `rate_limited`.
 pub fn limit_failures(gate: &Gate, peer: Peer) -> Result<(), Rejection> {
     if !gate.failures.count(peer.0.ip(), crate::clock::now()) {
-        return Err(Rejection::of_face(FaceCode::RateLimited, "too many failed authentications come from this address; wait a minute"));
+        return Err(Rejection::of_face(
+            FaceCode::RateLimited,
+            "too many failed authentications and wrong ids come from this address; wait a minute",
+        ));
     }
     Ok(())
 }

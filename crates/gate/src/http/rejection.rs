@@ -38,6 +38,12 @@ impl Rejection {
         self
     }
 
+    /// The broken rule of the domain; none for what is the face's own.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let code = self.0.known_code()?;
+        Some(Refusal { code, message: self.0.detail.clone(), path: self.0.path.clone() })
+    }
+
     /// The document.
     pub fn into_problem(self) -> Problem {
         *self.0
