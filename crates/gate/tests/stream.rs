@@ -116,7 +116,10 @@ async fn bodies_are_for_their_roles_and_the_tree_is_for_everybody() {
     let mut own = Vec::new();
     let mut foreign = Vec::new();
     let mut stream = admin.client().expect("a session").log_stream(0).await.expect("a stream");
-    follow(&mut stream, &admin, &mut own, 1).await;
+    while count_of(&own, "request_created") < 2 {
+        let size = own.len() + 1;
+        follow(&mut stream, &admin, &mut own, size).await;
+    }
     let mut stream = support.client().expect("a session").log_stream(0).await.expect("a stream");
     follow(&mut stream, &support, &mut foreign, own.len()).await;
     let of_refund = |records: &[RecordEvent]| {
