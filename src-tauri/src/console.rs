@@ -67,6 +67,8 @@ pub struct Shared {
     pub clock_offset_ms: i64,
     pub key: KeyState,
     pub client: Option<ApproverClient>,
+    /// The mirror holds everything that the gate had signed when the connection began.
+    pub level: bool,
     /// Why the mirror cannot be written, if so.
     pub mirror_fault: Option<Told>,
     pub notices_fault: Option<Told>,

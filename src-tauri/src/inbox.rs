@@ -5,7 +5,7 @@ use vidimus_core::render::NodeKind;
 
 use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
-use crate::limits::INBOX_ROWS_MAX;
+use crate::limits::{INBOX_ROWS_MAX, TOMBSTONE_S};
 use crate::mirror::RequestRow;
 use crate::review::card::Card;
 use crate::review::permission::role_of;
@@ -105,20 +105,18 @@ pub fn page(console: &Console, query: &InboxQuery) -> InboxPage {
         Sort::Expires => shown.sort_by_key(|entry| (entry.card.listed.waits_until_ms, entry.card.listed.position)),
         Sort::Newest => shown.sort_by_key(|entry| std::cmp::Reverse(entry.card.listed.position)),
     }
-    let rows: Vec<InboxRow> =
-        shown.into_iter().map(|entry| row(console, entry, now_ms)).filter(|row| matches(row, &query.search)).collect();
-    InboxPage {
-        total: grouped(&rows.len().to_string()),
-        rows: rows.into_iter().take(INBOX_ROWS_MAX).collect(),
-        counts,
-        taken_at_text: time::hour_minute_second(now_ms, &console.zone),
-    }
-}
-
-/// One row, for a request that ended while it stood in a list.
-pub fn row_of(console: &Console, request: &str) -> Option<InboxRow> {
-    let now_ms = console.now_ms();
-    entries(console).iter().find(|entry| entry.card.listed.request == request).map(|entry| row(console, entry, now_ms))
+    let rows = |shown: Vec<&Entry>| -> Vec<InboxRow> {
+        shown.into_iter().map(|entry| row(console, entry, now_ms)).filter(|row| matches(row, &query.search)).take(INBOX_ROWS_MAX).collect()
+    };
+    // A row that ended while a list shows it becomes a tombstone there; it counts in no total.
+    let ended = match query.view {
+        View::Waiting | View::Mine => entries.iter().filter(|entry| ended_lately(entry, now_ms)).collect(),
+        View::Decided => Vec::new(),
+    };
+    let mut listed = rows(shown);
+    let total = grouped(&listed.len().to_string());
+    listed.extend(rows(ended));
+    InboxPage { rows: listed, total, counts, taken_at_text: time::hour_minute_second(now_ms, &console.zone) }
 }
 
 /// Requests that wait and that this person can decide, soonest expiry first.
@@ -126,9 +124,20 @@ pub fn decidable(console: &Console) -> Vec<Card> {
     entries(console).into_iter().filter(|entry| is_waiting(entry) && entry.eligible.is_ok()).map(|entry| entry.card).collect()
 }
 
+/// Requests that wait: whether this person can decide, and whether they gave their answer already.
+pub fn waiting(console: &Console) -> Vec<(Card, Result<(), Told>, bool)> {
+    entries(console).into_iter().filter(is_waiting).map(|entry| (entry.card, entry.eligible, entry.decided_by_me)).collect()
+}
+
 /// The request to go on with after another.
 pub fn next_after(console: &Console, request: &str) -> Option<String> {
     decidable(console).into_iter().map(|card| card.listed.request).find(|other| other != request)
+}
+
+fn ended_lately(entry: &Entry, now_ms: i64) -> bool {
+    let kept_ms = i64::try_from(TOMBSTONE_S * 1000).unwrap_or(0);
+    let listed = &entry.card.listed;
+    listed.state != "pending" && now_ms - listed.ended_at_ms.unwrap_or(listed.waits_until_ms) < kept_ms
 }
 
 fn is_waiting(entry: &Entry) -> bool {

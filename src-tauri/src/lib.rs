@@ -25,3 +25,4 @@ pub mod tables;
 pub mod text;
 pub mod tray;
 pub mod trusted;
+pub mod waiting;

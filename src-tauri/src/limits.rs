@@ -77,3 +77,5 @@ pub const PART_CHARS: usize = 400;
 pub const PARTS_PER_PAGE: usize = 60;
 /// Times one signed decision is sent before its outcome counts as unconfirmed.
 pub const DECISION_TRIES_MAX: usize = 4;
+/// Seconds for which an ended request is still told to a list that may show it.
+pub const TOMBSTONE_S: u64 = 3_600;

@@ -73,7 +73,11 @@ async fn follow_enrolment(console: &Arc<Console>) {
             Ok(()) => Ended::Lost,
             Err(ended) => ended,
         };
-        console.shared().client = None;
+        {
+            let mut shared = console.shared();
+            shared.client = None;
+            shared.level = false;
+        }
         if !say(console, ended) {
             return std::future::pending().await;
         }
@@ -158,12 +162,13 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
         }
     }
     let head = client.checkpoint().await?;
-    if let Some(mirror) = console.mirror().as_mut() {
-        mirror.check_head(&head).map_err(Ended::Mirror)?;
-    }
+    let level_at = match console.mirror().as_mut() {
+        Some(mirror) => mirror.check_head(&head).map_err(Ended::Mirror)?,
+        None => 0,
+    };
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
-    read_log(console, &client).await
+    read_log(console, &client, level_at).await
 }
 
 async fn hand_in_again(console: &Console, membership: &Membership, hand_in: &enrolment::HandIn) -> Result<(), Ended> {
@@ -215,8 +220,9 @@ async fn open_session(
     Ok((gate.with_session(session.session.clone()), session))
 }
 
-async fn read_log(console: &Arc<Console>, client: &ApproverClient) -> Result<(), Ended> {
+async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64) -> Result<(), Ended> {
     let from = console.mirror().as_ref().map_or(0, Mirror::size);
+    console.shared().level = from >= level_at;
     let mut stream = client.log_stream(from).await?;
     let mut batch = Batch::default();
     console.set_gate(GateState::Connected);
@@ -224,11 +230,12 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient) -> Result<(),
         match event {
             LogEvent::Record(record) => batch.push(record),
             LogEvent::Checkpoint(checkpoint) => {
-                let applied = {
+                let (applied, size) = {
                     let mut slot = console.mirror();
                     let Some(mirror) = slot.as_mut() else { return Ok(()) };
-                    batch.settle(mirror, &checkpoint.note).map_err(Ended::Mirror)?
+                    (batch.settle(mirror, &checkpoint.note).map_err(Ended::Mirror)?, mirror.size())
                 };
+                console.shared().level = size >= level_at;
                 if applied.records > 0 {
                     console.tell(Change::Log(applied));
                 }

@@ -81,6 +81,16 @@ impl Profile {
         self.directory.join("pin-waits.json")
     }
 
+    /// What was told of the requests that wait, so that a restart repeats nothing.
+    pub fn notified_file(&self) -> PathBuf {
+        self.directory.join("notified.json")
+    }
+
+    /// Where the system finds the drawn tray icons.
+    pub fn tray_directory(&self) -> PathBuf {
+        self.directory.join("tray")
+    }
+
     /// Evidence of a broken log or of a mismatch, kept for an administrator.
     pub fn evidence_directory(&self) -> PathBuf {
         self.directory.join("evidence")

@@ -96,7 +96,8 @@ impl Batch {
 
 impl Mirror {
     /// Checks a checkpoint that was fetched apart from the stream against what is here.
-    pub fn check_head(&mut self, note: &str) -> Result<(), MirrorFault> {
+    /// Gives its size.
+    pub fn check_head(&mut self, note: &str) -> Result<u64, MirrorFault> {
         let size = self.size();
         let origin = self.identity.gate.to_string();
         let verified = parse_verify(note, &origin, &self.identity.log_key)
@@ -108,7 +109,7 @@ impl Mirror {
         if head.size() == size && *head.root() != self.root() {
             return Err(self.breaks(size, "the signed root is not the root that was verified here", note, &[]));
         }
-        Ok(())
+        Ok(head.size())
     }
 
     /// Marks the mirror broken, for good, and keeps what shows it.

@@ -139,11 +139,6 @@ impl Mirror {
     pub fn leaf(&self, position: u64) -> Result<Option<String>, MirrorFault> {
         Ok(self.db.query_row("SELECT leaf FROM leaf WHERE position = ?1", [position], |row| row.get(0)).optional()?)
     }
-
-    /// Notes that a person was told of a request. False when they were told before, in any earlier run too.
-    pub fn note_notified(&self, request: &str) -> Result<bool, MirrorFault> {
-        Ok(self.db.execute("INSERT OR IGNORE INTO notified (request) VALUES (?1)", [request])? == 1)
-    }
 }
 
 pub fn newest_roster(db: &Connection) -> Result<Option<Roster>, rusqlite::Error> {

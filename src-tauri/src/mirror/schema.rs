@@ -51,7 +51,6 @@ CREATE TABLE operation (
   body TEXT
 ) STRICT;
 CREATE INDEX operation_request ON operation (request);
-CREATE TABLE notified (request TEXT PRIMARY KEY) STRICT;
 ";
 
 /// Creates the tables, or checks that they are of this version.

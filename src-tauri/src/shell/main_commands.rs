@@ -44,7 +44,7 @@ pub async fn save_settings(app: AppHandle, console: State<'_, Shared>, settings:
     let kept = Settings { theme: settings.theme, notification_privacy: settings.notification_privacy };
     kept.save(&console.profile).map_err(|_| Told::new("E-AUD-3", strings::SETTINGS_UNWRITABLE))?;
     console.shared().settings = kept;
-    notices::settings_changed(&app);
+    notices::settings_changed(&app, &console);
     console.tell(Change::State);
     Ok(())
 }
