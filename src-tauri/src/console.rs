@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, watch};
 use vidimus_api::client::ApproverClient;
 use vidimus_core::roster::{KeyUse, Person, Roster};
 
+use crate::cards::Cards;
 use crate::clock;
 use crate::enrolment::{Kept, Membership};
 use crate::errors::Told;
@@ -89,6 +90,7 @@ pub struct Console {
     pub zone: TimeZone,
     pub automated: bool,
     pub tables: Tables,
+    pub cards: Cards,
     shared: Mutex<Shared>,
     mirror: Mutex<Option<Mirror>>,
     pin: Mutex<PinSession>,
@@ -111,6 +113,7 @@ impl Console {
             zone: TimeZone::system(),
             automated,
             tables: Tables::default(),
+            cards: Cards::default(),
             shared: Mutex::new(Shared { kept, settings, gate_since_ms: clock::now_ms(), ..Shared::default() }),
             mirror: Mutex::new(None),
             pin: Mutex::new(PinSession::default()),

@@ -1,16 +1,16 @@
-//! What the main window may know: rows, counts, states. Strings only; nothing that decides.
+//! The inbox of the main window: rows and counts. Strings only; nothing that decides.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use vidimus_core::render::NodeKind;
 
-use crate::console::{Console, GateState, KeyState};
+use crate::console::Console;
 use crate::errors::Told;
 use crate::limits::{INBOX_ROWS_MAX, TOMBSTONE_S};
 use crate::mirror::RequestRow;
 use crate::review::card::Card;
 use crate::review::permission::role_of;
-use crate::review::state::clock_text;
-use crate::settings::{Privacy, Theme};
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
@@ -84,7 +84,7 @@ pub struct InboxPage {
 
 /// A request with what the inbox needs of it.
 struct Entry {
-    card: Card,
+    card: Arc<Card>,
     eligible: Result<(), Told>,
     decided_by_me: bool,
 }
@@ -120,18 +120,18 @@ pub fn page(console: &Console, query: &InboxQuery) -> InboxPage {
 }
 
 /// Requests that wait and that this person can decide, soonest expiry first.
-pub fn decidable(console: &Console) -> Vec<Card> {
+pub fn decidable(console: &Console) -> Vec<Arc<Card>> {
     entries(console).into_iter().filter(|entry| is_waiting(entry) && entry.eligible.is_ok()).map(|entry| entry.card).collect()
 }
 
 /// Requests that wait: whether this person can decide, and whether they gave their answer already.
-pub fn waiting(console: &Console) -> Vec<(Card, Result<(), Told>, bool)> {
+pub fn waiting(console: &Console) -> Vec<(Arc<Card>, Result<(), Told>, bool)> {
     entries(console).into_iter().filter(is_waiting).map(|entry| (entry.card, entry.eligible, entry.decided_by_me)).collect()
 }
 
 /// The request to go on with after another.
 pub fn next_after(console: &Console, request: &str) -> Option<String> {
-    decidable(console).into_iter().map(|card| card.listed.request).find(|other| other != request)
+    decidable(console).into_iter().map(|card| card.listed.request.clone()).find(|other| other != request)
 }
 
 fn ended_lately(entry: &Entry, now_ms: i64) -> bool {
@@ -147,29 +147,24 @@ fn is_waiting(entry: &Entry) -> bool {
 fn entries(console: &Console) -> Vec<Entry> {
     let standing = console.standing();
     let me = standing.as_ref().map(|standing| standing.person.person.to_string());
-    let rows = console.read(|mirror| {
+    let cards = console.read(|mirror| {
         let mut rows: Vec<RequestRow> = mirror.waiting()?;
         rows.extend(mirror.ended()?);
-        let mut read = Vec::with_capacity(rows.len());
-        for row in rows {
-            let decided_by_me =
-                me.is_some() && mirror.decisions(&row.request)?.iter().any(|decision| Some(&decision.approver) == me.as_ref());
-            if let Some(card) = Card::read(mirror, &console.tables, &row.request)? {
-                read.push((card, decided_by_me));
-            }
-        }
-        Ok(read)
+        let mine = me.as_ref().map(|me| mirror.decided_by(me)).transpose()?.unwrap_or_default();
+        Ok((console.cards.of(mirror, &console.tables, rows)?, mine))
     });
-    rows.unwrap_or_default()
+    let (cards, mine) = cards.unwrap_or_default();
+    cards
         .into_iter()
         // Another role's request: its arguments are not for this person.
-        .filter(|(card, _)| card.frozen.is_some() || card.listed.body_fault.is_some())
-        .map(|(card, decided_by_me)| {
+        .filter(|card| card.frozen.is_some() || card.listed.body_fault.is_some())
+        .map(|card| {
             let eligible = match (&standing, &card.frozen) {
                 (Some(standing), Some(frozen)) => role_of(frozen, standing).map(|_| ()),
                 (Some(_), None) => Ok(()),
                 (None, _) => Err(Told::new("E-KEY-6", strings::KEY_WAITING)),
             };
+            let decided_by_me = mine.contains(&card.listed.request);
             Entry { card, eligible, decided_by_me }
         })
         .collect()
@@ -253,132 +248,4 @@ fn matches(row: &InboxRow, search: &str) -> bool {
             .map(|part| part.to_lowercase())
             .join(" ");
     search.to_lowercase().split_whitespace().all(|word| hay.contains(word))
-}
-
-// The states of the frame.
-
-#[derive(Debug, Clone, Serialize)]
-pub struct StateText {
-    pub state: &'static str,
-    pub since_text: String,
-    pub detail: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct ClockState {
-    pub state: &'static str,
-    pub text: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct KeyText {
-    pub state: &'static str,
-    pub label: String,
-    pub text: String,
-    pub error_id: Option<&'static str>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct PersonText {
-    pub name: String,
-    pub roles: Vec<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct MirrorText {
-    pub state: &'static str,
-    pub size: String,
-    pub text: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct NoticesText {
-    pub available: bool,
-    pub error_id: Option<&'static str>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct ConsoleState {
-    pub environment: Option<&'static str>,
-    pub gate: StateText,
-    pub clock: ClockState,
-    pub key: KeyText,
-    pub person: Option<PersonText>,
-    pub automated: bool,
-    pub mirror: MirrorText,
-    pub notifications: NoticesText,
-    pub theme: Theme,
-    pub window_title: String,
-}
-
-/// The settings that cross to the page, with what it says about itself.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SettingsText {
-    pub theme: Theme,
-    pub notification_privacy: Privacy,
-    pub version: String,
-    pub build: String,
-}
-
-pub fn console_state(console: &Console) -> ConsoleState {
-    let membership = console.membership();
-    let standing = console.standing();
-    let waiting = decidable(console).len();
-    let mirror = mirror_text(console);
-    let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
-    let environment = membership.as_ref().map(|membership| membership.environment.as_str());
-    let person = match (&standing, &membership) {
-        (Some(standing), _) => {
-            Some(PersonText { name: standing.person.name.clone(), roles: standing.person.roles.iter().map(ToString::to_string).collect() })
-        }
-        (None, Some(membership)) => Some(PersonText { name: membership.name.clone(), roles: membership.roles.clone() }),
-        (None, None) => None,
-    };
-    let shared = console.shared();
-    let (gate_state, detail) = match &shared.gate {
-        GateState::None => ("none", String::new()),
-        GateState::Connecting => ("connecting", String::new()),
-        GateState::Connected => ("connected", String::new()),
-        GateState::Offline => ("offline", String::new()),
-        GateState::Refused(told) => ("refused", told.text.clone()),
-        GateState::IdentityChanged => ("identity_changed", strings::IDENTITY_CHANGED.to_owned()),
-    };
-    let (key_state, key_text, error_id) = match &shared.key {
-        KeyState::None => ("none", String::new(), None),
-        KeyState::Waiting => ("waiting", strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
-        KeyState::Active => ("active", String::new(), None),
-        KeyState::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
-        KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
-    };
-    let offset = shared.clock_offset_ms;
-    ConsoleState {
-        environment,
-        gate: StateText { state: gate_state, since_text: time::hour_minute(shared.gate_since_ms, &console.zone), detail },
-        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { "ok" } else { "off" }, text: clock_text(offset) },
-        key: KeyText { state: key_state, label, text: key_text, error_id },
-        person,
-        automated: console.automated,
-        mirror,
-        notifications: NoticesText {
-            available: shared.notices_fault.is_none(),
-            error_id: shared.notices_fault.as_ref().map(|told| told.id),
-        },
-        theme: shared.settings.theme,
-        window_title: strings::window_title(environment, waiting, console.automated),
-    }
-}
-
-fn mirror_text(console: &Console) -> MirrorText {
-    let fault = console.shared().mirror_fault.clone();
-    let slot = console.mirror();
-    let Some(mirror) = slot.as_ref() else {
-        return MirrorText { state: "empty", size: "0".to_owned(), text: fault.map(|told| told.text).unwrap_or_default() };
-    };
-    let size = grouped(&mirror.size().to_string());
-    match (mirror.broken(), fault, mirror.size()) {
-        (Some((position, _)), _, _) => MirrorText { state: "broken", size, text: strings::log_broken(position) },
-        (None, Some(told), _) => MirrorText { state: "broken", size, text: told.text },
-        (None, None, 0) => MirrorText { state: "empty", size, text: String::new() },
-        (None, None, _) => MirrorText { state: "verified", size, text: String::new() },
-    }
 }

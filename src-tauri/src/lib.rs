@@ -3,10 +3,12 @@
 //! Everything but `shell` and `tray` is plain Rust that knows no window system and is tested without one.
 
 pub mod args;
+pub mod cards;
 pub mod clock;
 pub mod console;
 pub mod enrolment;
 pub mod errors;
+pub mod frame;
 pub mod html;
 pub mod inbox;
 pub mod keys;
@@ -22,6 +24,8 @@ pub mod sheets;
 pub mod shell;
 pub mod strings;
 pub mod tables;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod tray;
 pub mod trusted;

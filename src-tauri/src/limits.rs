@@ -59,6 +59,8 @@ pub const GATE_ANSWER_S: u64 = 15;
 pub const STREAM_SILENCE_S: u64 = 90;
 /// Milliseconds before the first new connection attempt; doubles with each further one.
 pub const RECONNECT_FIRST_MS: u64 = 250;
+/// Seconds before a log whose copy cannot be written is read again: a disk is not freed within one.
+pub const LOG_AGAIN_S: u64 = 5;
 /// Milliseconds of the longest wait between connection attempts.
 pub const RECONNECT_MAX_MS: u64 = 15_000;
 /// Milliseconds by which the clock may differ from the gate's before it is said.

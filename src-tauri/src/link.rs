@@ -9,6 +9,7 @@ use vidimus_api::client::{ApproverClient, ClientError, GateClient};
 use vidimus_api::log::LogEvent;
 use vidimus_api::raw_json;
 use vidimus_api::session::{SessionChallengeRequest, SessionRequest};
+use vidimus_core::checkpoint::parse_verify;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::SessionStatement;
 
@@ -16,7 +17,7 @@ use crate::clock;
 use crate::console::{Change, Console, GateState, KeyState};
 use crate::enrolment::{self, Kept, Membership};
 use crate::errors::Told;
-use crate::limits::{RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
+use crate::limits::{LOG_AGAIN_S, RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
 use crate::mirror::{Batch, Mirror, MirrorFault};
 use crate::strings;
 
@@ -28,6 +29,8 @@ enum Ended {
     Refused(String, Told),
     /// The log or its copy cannot be followed any further.
     Mirror(MirrorFault),
+    /// The gate at this address is not the pinned one.
+    Foreign,
     /// The keyring did not give the device key.
     Key(Told),
 }
@@ -92,6 +95,7 @@ async fn follow_enrolment(console: &Arc<Console>) {
 fn say(console: &Console, ended: Ended) -> bool {
     match ended {
         Ended::Lost => console.set_gate(GateState::Offline),
+        Ended::Foreign => console.set_gate(GateState::IdentityChanged),
         Ended::Key(told) => {
             console.set_key(KeyState::Error(told));
             console.set_gate(GateState::Offline);
@@ -110,14 +114,18 @@ fn say(console: &Console, ended: Ended) -> bool {
         Ended::Mirror(fault) => {
             let told = mirror_told(&fault);
             let broken = matches!(fault, MirrorFault::Broken { .. } | MirrorFault::Other(_));
-            let foreign = matches!(&fault, MirrorFault::Broken { what, .. } if what.starts_with("the checkpoint does not verify"));
             console.shared().mirror_fault = Some(told);
-            console.set_gate(if foreign { GateState::IdentityChanged } else { GateState::Offline });
+            console.set_gate(if is_foreign(&fault) { GateState::IdentityChanged } else { GateState::Offline });
             console.tell(Change::State);
             return !broken;
         }
     }
     true
+}
+
+/// Whether the log is signed by somebody else, not merely wrong.
+fn is_foreign(fault: &MirrorFault) -> bool {
+    matches!(fault, MirrorFault::Broken { what, .. } if what.starts_with("the checkpoint does not verify"))
 }
 
 fn mirror_told(fault: &MirrorFault) -> Told {
@@ -144,11 +152,14 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
         hand_in_again(console, membership, &hand_in).await?;
     }
     open_mirror(console, membership).map_err(Ended::Mirror)?;
-    if let Some((position, what)) = console.mirror().as_ref().and_then(|mirror| mirror.broken().map(|(at, what)| (at, what.to_owned()))) {
-        return Err(Ended::Mirror(MirrorFault::Broken { position, what }));
+    if let Some(fault) = broken(console).filter(is_foreign) {
+        return Err(Ended::Mirror(fault));
     }
     let device = device_key(console, membership).await?;
     let gate = GateClient::new(&membership.url)?;
+    // Nothing is signed for a gate that is not the pinned one. Its head needs no session.
+    let head = gate.with_session("").checkpoint().await?;
+    parse_verify(&head, &membership.gate.to_string(), &membership.log_key).map_err(|_| Ended::Foreign)?;
     let (client, session) = open_session(&gate, membership, &device).await?;
     {
         let mut shared = console.shared();
@@ -161,14 +172,40 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
             shared.kept = Some(kept);
         }
     }
-    let head = client.checkpoint().await?;
-    let level_at = match console.mirror().as_mut() {
-        Some(mirror) => mirror.check_head(&head).map_err(Ended::Mirror)?,
-        None => 0,
-    };
+    // What this finds wrong is on record in the mirror, and keeps approving locked from here on.
+    let level_at = console.mirror().as_mut().map_or(0, |mirror| mirror.check_head(&head).unwrap_or(0));
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
-    read_log(console, &client, level_at).await
+    follow_log(console, &client, level_at).await
+}
+
+/// What broke the copy of the log, if something did.
+fn broken(console: &Console) -> Option<MirrorFault> {
+    let slot = console.mirror();
+    let (position, what) = slot.as_ref()?.broken()?;
+    Some(MirrorFault::Broken { position, what: what.to_owned() })
+}
+
+/// Follows the log. Where its copy is broken or cannot be written the session stays: approving is locked, denying works.
+async fn follow_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64) -> Result<(), Ended> {
+    loop {
+        let fault = match broken(console) {
+            Some(fault) => fault,
+            None => match read_log(console, client, level_at).await {
+                Err(Ended::Mirror(fault)) => fault,
+                ended => return ended,
+            },
+        };
+        if is_foreign(&fault) {
+            return Err(Ended::Mirror(fault));
+        }
+        console.shared().mirror_fault = Some(mirror_told(&fault));
+        console.set_gate(GateState::Connected);
+        console.tell(Change::State);
+        tokio::time::sleep(Duration::from_secs(LOG_AGAIN_S)).await;
+        // A gate that went away, or a session that ended, shows here.
+        client.roster().await?;
+    }
 }
 
 async fn hand_in_again(console: &Console, membership: &Membership, hand_in: &enrolment::HandIn) -> Result<(), Ended> {
@@ -237,6 +274,7 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
                 };
                 console.shared().level = size >= level_at;
                 if applied.records > 0 {
+                    console.shared().mirror_fault = None;
                     console.tell(Change::Log(applied));
                 }
             }

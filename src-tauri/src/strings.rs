@@ -373,11 +373,11 @@ pub fn ask_amount(name: &str) -> String {
 }
 
 pub fn ask_tail(name: &str, characters: usize) -> String {
-    format!("Type the last {characters} characters of {name}:")
+    format!("Type the last {characters} characters of \"{name}\":")
 }
 
 pub fn ask_whole(name: &str) -> String {
-    format!("Type {name} exactly as it stands in the request:")
+    format!("Type the value of \"{name}\" exactly as it stands in the request:")
 }
 
 pub fn answer_wait(left: &str) -> String {

@@ -16,11 +16,19 @@ const DEVICE: &str = "device";
 #[derive(Debug, Clone)]
 pub struct Keyring {
     service: String,
+    wait: Duration,
 }
 
 impl Keyring {
     pub fn new(service: &str) -> Self {
-        Self { service: service.to_owned() }
+        Self { service: service.to_owned(), wait: Duration::from_secs(KEYRING_WAIT_S) }
+    }
+
+    /// The same keys, asked for with another patience.
+    #[must_use]
+    pub fn waiting_for(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
     }
 
     /// The name under which the keyring lists these keys.
@@ -92,7 +100,7 @@ impl Keyring {
             // The receiver is gone when the time was over: then nobody wants the outcome.
             let _ = sender.send(outcome);
         });
-        match receiver.recv_timeout(Duration::from_secs(KEYRING_WAIT_S)) {
+        match receiver.recv_timeout(self.wait) {
             Ok(outcome) => outcome.map_err(|error| reason(&error)),
             Err(mpsc::RecvTimeoutError::Timeout) => Err(KeyError::UnlockDismissed),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeyError::NoService),

@@ -8,6 +8,8 @@ mod accept;
 mod projection;
 mod read;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::str::FromStr as _;

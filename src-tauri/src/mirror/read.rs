@@ -1,5 +1,7 @@
 //! Reads the projections.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::roster::Roster;
@@ -101,6 +103,13 @@ impl Mirror {
                 reason: row.get(6)?,
             })
         })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The requests that a person decided.
+    pub fn decided_by(&self, approver: &str) -> Result<BTreeSet<String>, MirrorFault> {
+        let mut statement = self.db.prepare_cached("SELECT request FROM decision WHERE approver = ?1")?;
+        let rows = statement.query_map([approver], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

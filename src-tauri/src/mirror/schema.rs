@@ -41,6 +41,7 @@ CREATE TABLE decision (
   reason TEXT
 ) STRICT;
 CREATE INDEX decision_request ON decision (request);
+CREATE INDEX decision_approver ON decision (approver);
 CREATE TABLE operation (
   position INTEGER PRIMARY KEY,
   request TEXT NOT NULL,

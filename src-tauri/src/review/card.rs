@@ -57,8 +57,11 @@ pub struct Card {
 impl Card {
     /// Reads a request from the mirror. Nothing when the log holds none of this id.
     pub fn read(mirror: &Mirror, tables: &Tables, request: &str) -> Result<Option<Self>, MirrorFault> {
-        let Some(listed) = mirror.request(request)? else { return Ok(None) };
-        let proven_at = (listed.position, mirror.size());
+        mirror.request(request)?.map(|listed| Self::of(mirror, tables, listed)).transpose()
+    }
+
+    /// Reads the request of a row of the mirror.
+    pub fn of(mirror: &Mirror, tables: &Tables, listed: RequestRow) -> Result<Self, MirrorFault> {
         let mut card = Self {
             fault: None,
             frozen: None,
@@ -67,12 +70,12 @@ impl Card {
             shown_sha256: None,
             sentence: None,
             warnings: Vec::new(),
-            proven_at,
+            proven_at: (listed.position, mirror.size()),
             listed,
         };
         card.fault = card.parse(mirror, tables)?.err();
         card.warnings = warnings::of(&card, mirror)?;
-        Ok(Some(card))
+        Ok(card)
     }
 
     fn parse(&mut self, mirror: &Mirror, tables: &Tables) -> Result<Result<(), BytesFault>, MirrorFault> {

@@ -18,6 +18,8 @@ pub mod receipt;
 pub mod sections;
 pub mod signed_bytes;
 pub mod state;
+#[cfg(test)]
+mod tests;
 pub mod views;
 pub mod warnings;
 

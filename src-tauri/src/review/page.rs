@@ -60,7 +60,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
     let review = &*review;
     let card = &review.card;
     let comparison = console.read(|mirror| crate::review::compare::with_last(card, mirror)).flatten();
-    let mut column = el(Tag::Div).class("column").child(sections::lead(console, card)).child(banner());
+    let mut column = el(Tag::Div).class("column").child(sections::lead(card)).child(banner());
     if page == 1 {
         column = column.optional(sections::warnings(review, view == View::Rendered));
     }

@@ -204,7 +204,7 @@ fn irreversible(card: &Card) -> Vec<Element> {
         .child(el(Tag::Progress).attr("max", "1").attr("value", "0").attr("aria-hidden", "true"));
     let two = el(Tag::Button)
         .attr("type", "button")
-        .class("approve irreversible")
+        .class("approve irreversible two")
         .attr("id", "two-commit")
         .attr("data-approve", "")
         .attr("aria-disabled", "true")
@@ -214,20 +214,19 @@ fn irreversible(card: &Card) -> Vec<Element> {
         el(Tag::P).child(literal::inline(card.row.as_ref().and_then(|row| row.undo.as_deref()).unwrap_or(strings::NO_UNDO_TOOL))),
         question,
         el(Tag::Div).class("row").child(reason).child(pin("pin")),
+        // A whole row each, so that a longer label moves nothing beside it.
+        el(Tag::Div).attr("id", "hold-row").child(hold).child(
+            el(Tag::Div)
+                .class("under")
+                .child(cancel())
+                .child(button("two-presses", strings::TWO_PRESSES).class("plain"))
+                .child(live("hold_note").class("quiet")),
+        ),
         el(Tag::Div)
-            .class("row")
-            .attr("id", "hold-row")
-            .child(cancel())
-            .child(hold)
-            .child(live("hold_note").class("quiet"))
-            .child(button("two-presses", strings::TWO_PRESSES).class("plain")),
-        el(Tag::Div)
-            .class("row")
             .attr("id", "two-row")
             .flag("hidden", true)
-            .child(cancel())
             .child(two)
-            .child(live("two_note").class("quiet")),
+            .child(el(Tag::Div).class("under").child(cancel()).child(live("two_note").class("quiet"))),
         el(Tag::P).class("quiet").text(strings::HOLD_HELP),
     ]
 }

@@ -15,9 +15,8 @@ use crate::text::time;
 use crate::trusted::literal;
 
 /// The sentence, the chips and the deadline.
-pub fn lead(console: &Console, card: &Card) -> Element {
-    let heading =
-        el(Tag::H1).class("sentence").attr("id", "title").attr("tabindex", "-1").flag("autofocus", true).attr("data-part", "sentence");
+pub fn lead(card: &Card) -> Element {
+    let heading = el(Tag::H1).class("sentence").attr("id", "title").attr("tabindex", "-1").attr("data-part", "sentence");
     let heading = match &card.sentence {
         Some(pieces) => heading.children(pieces.iter().map(piece)),
         None => heading.text(strings::no_template_title(&card.listed.tool, card.values.len())),
@@ -29,7 +28,7 @@ pub fn lead(console: &Console, card: &Card) -> Element {
         let paths: Vec<String> = summary.paths().map(|path| format!("args.{path}")).collect();
         lead = lead.child(el(Tag::P).class("quiet").attr("data-part", "sentence-source").text(strings::sentence_from(&paths)));
     }
-    lead.child(chips(card)).child(deadline(console, card))
+    lead.child(chips(card)).child(deadline())
 }
 
 fn piece(piece: &Piece) -> Element {
@@ -77,13 +76,13 @@ fn chip(class: &'static str, icon: &str, word: &str) -> Element {
     el(Tag::Span).class(class).child(el(Tag::Span).class("icon").attr("aria-hidden", "true").text(icon)).text(word)
 }
 
-fn deadline(console: &Console, card: &Card) -> Element {
-    let at = time::day_and_time(card.listed.waits_until_ms, console.now_ms(), &console.zone);
+/// When it ends; once it has ended, how.
+fn deadline() -> Element {
     el(Tag::P)
         .class("deadline")
         .attr("data-part", "deadline")
         .child(el(Tag::B).attr("data-live", "left").text(""))
-        .child(el(Tag::Span).class("quiet").text(strings::expires_at(&at)))
+        .child(el(Tag::Span).class("quiet").attr("data-live", "expires").text(""))
         .child(el(Tag::Span).class("quiet").attr("data-live", "approvals").text(""))
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use vidimus_core::ids::Reversibility;
 
 use crate::console::{Console, GateState, KeyState};
+use crate::mirror::RequestRow;
 use crate::review::locks::{self, Locks};
 use crate::review::{Panel, Review};
 use crate::strings;
@@ -18,6 +19,7 @@ pub struct ReviewState {
     pub clock: String,
     pub key: String,
     pub left: String,
+    pub expires: String,
     pub approvals: String,
     pub banner: String,
     pub why: String,
@@ -78,7 +80,8 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         gate: top.gate,
         clock: top.clock,
         key: top.key,
-        left: if locks.ended { strings::NO_TIME_LEFT.to_owned() } else { strings::time_left(&time::left(listed.waits_until_ms, now_ms)) },
+        left: left(&locks, &listed, now_ms),
+        expires: expires(console, &locks, &listed, now_ms),
         approvals: strings::approvals(needed, listed.given),
         banner: banner(&locks, review),
         why: why(&locks, review),
@@ -103,6 +106,20 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         }),
         receipt,
     }
+}
+
+/// How long it waits, or how it ended.
+fn left(locks: &Locks, listed: &RequestRow, now_ms: i64) -> String {
+    match (locks.ended, listed.state.as_str()) {
+        (false, _) => strings::time_left(&time::left(listed.waits_until_ms, now_ms)),
+        (true, "pending") => strings::NO_TIME_LEFT.to_owned(),
+        (true, ended) => strings::ended(ended).to_owned(),
+    }
+}
+
+/// What its end will mean, as long as it is to come.
+fn expires(console: &Console, locks: &Locks, listed: &RequestRow, now_ms: i64) -> String {
+    if locks.ended { String::new() } else { strings::expires_at(&time::day_and_time(listed.waits_until_ms, now_ms, &console.zone)) }
 }
 
 /// Every time for irreversible; else once per session.

@@ -34,7 +34,7 @@ pub fn message() -> Element {
 }
 
 pub fn title(text: impl Into<String>) -> Element {
-    el(Tag::H1).attr("id", "title").attr("tabindex", "-1").flag("autofocus", true).text(text)
+    el(Tag::H1).attr("id", "title").attr("tabindex", "-1").text(text)
 }
 
 pub fn fact(list: Element, name: &'static str, value: &str) -> Element {

@@ -6,7 +6,8 @@ use tauri::{AppHandle, Emitter, Manager, State};
 use super::{Shared, notices, windows};
 use crate::console::Change;
 use crate::errors::Told;
-use crate::inbox::{self, ConsoleState, InboxPage, InboxQuery, SettingsText};
+use crate::frame::{self, ConsoleState, SettingsText};
+use crate::inbox::{self, InboxPage, InboxQuery};
 use crate::settings::Settings;
 use crate::strings;
 
@@ -20,7 +21,7 @@ struct InboxChanged {
 
 #[tauri::command]
 pub async fn console_state(console: State<'_, Shared>) -> Result<ConsoleState, Told> {
-    Ok(inbox::console_state(&console))
+    Ok(frame::console_state(&console))
 }
 
 #[tauri::command(rename = "inbox")]
@@ -88,7 +89,7 @@ pub fn forward_changes(app: &AppHandle, console: &Shared) {
             let _ = app.emit_to(windows::MAIN, "inbox_changed", changed);
             let _ = app.emit_to(windows::MAIN, "console_state_changed", ());
             if let Some(window) = app.get_webview_window(windows::MAIN) {
-                let _ = window.set_title(&inbox::console_state(&console).window_title);
+                let _ = window.set_title(&frame::console_state(&console).window_title);
             }
         }
     });

@@ -150,11 +150,11 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
             }
         }
         WindowEvent::Destroyed => {
-            if let Some(request) = windows::request_of(label) {
-                if let Some(review) = console.reviews().get_mut(request) {
-                    review.open = false;
-                    review.focused_since_ms = None;
-                }
+            if let Some(request) = windows::request_of(label)
+                && let Some(review) = console.reviews().get_mut(request)
+            {
+                review.open = false;
+                review.focused_since_ms = None;
             }
         }
         WindowEvent::Focused(focused) => {

@@ -26,7 +26,7 @@ pub fn request_of(label: &str) -> Option<&str> {
 }
 
 pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Result<()> {
-    let title = crate::inbox::console_state(console).window_title;
+    let title = crate::frame::console_state(console).window_title;
     let window = builder(app, MAIN, WebviewUrl::App("index.html".into()), |url| {
         url.scheme() == "tauri" || url.host_str() == Some("tauri.localhost")
     })

@@ -68,13 +68,25 @@ fn length_of(piece: &Piece) -> usize {
 }
 
 fn split(piece: Piece, characters: usize) -> Vec<Piece> {
-    let parts =
-        |text: &str| -> Vec<String> { text.chars().collect::<Vec<_>>().chunks(characters).map(|chunk| chunk.iter().collect()).collect() };
     match piece {
-        Piece::Plain(text) => parts(&text).into_iter().map(Piece::Plain).collect(),
-        Piece::RightToLeft(text) => parts(&text).into_iter().map(Piece::RightToLeft).collect(),
+        Piece::Plain(text) => at_words(&text, characters).into_iter().map(Piece::Plain).collect(),
+        Piece::RightToLeft(text) => at_words(&text, characters).into_iter().map(Piece::RightToLeft).collect(),
         Piece::Chip { .. } | Piece::LineBreak => vec![piece],
     }
+}
+
+/// Cuts after a space where there is one, else anywhere.
+fn at_words(text: &str, characters: usize) -> Vec<String> {
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut parts = Vec::new();
+    while rest.len() > characters {
+        let cut = rest[..characters].iter().rposition(|character| *character == ' ').map_or(characters, |at| at + 1);
+        let tail = rest.split_off(cut);
+        parts.push(rest.into_iter().collect());
+        rest = tail;
+    }
+    parts.push(rest.into_iter().collect());
+    parts
 }
 
 /// Whether some of the value is drawn as a chip because it could not be seen or could mislead.

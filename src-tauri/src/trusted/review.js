@@ -19,11 +19,14 @@
     list.replaceChildren(...texts.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
   };
 
+  /* By script and at once: an autofocus attribute takes the focus later, out of a field that is being typed into. */
+  one("#title").focus();
+
   /* What the core says. */
   const apply = (state) => {
     latest = state;
     nonce = state.nonce;
-    for (const name of ["gate", "clock", "key", "left", "approvals", "banner", "why", "seen", "pin_note", "approve_label", "deny_note"]) write(name, state[name]);
+    for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "banner", "why", "seen", "pin_note", "approve_label", "deny_note"]) write(name, state[name]);
     if (page.contentVersion !== state.content_version) { location.reload(); return; }
     lines("#locks", state.hard_locks.concat(state.soft_locks));
     lines("#hard-locks", state.hard_locks);

@@ -3,7 +3,11 @@
   const page = document.documentElement.dataset;
   const call = (command, parameters) => window.__TAURI_INTERNALS__.invoke(command, parameters);
   const one = (selector) => document.querySelector(selector);
-  let inFlight = false;
+  let inFlight = false, leaving = false;
+  /* By script and at once: an autofocus attribute takes the focus later, out of a field that is being typed into. */
+  one("#title").focus();
+  const reload = () => { if (!leaving) { leaving = true; location.reload(); } };
+  const typed = () => [...document.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
   const message = (text) => {
     const line = one("#message");
     line.textContent = text;
@@ -17,7 +21,7 @@
     inFlight = true;
     message(page.working);
     call(page.actCommand, { nonce: page.nonce, action, fields }).then(
-      (outcome) => { if (outcome.reload) location.reload(); else message(outcome.message); },
+      (outcome) => { if (outcome.reload) reload(); else message(outcome.message); },
       () => message(page.silent),
     ).finally(() => { inFlight = false; });
   };
@@ -42,6 +46,7 @@
     });
   }
   document.addEventListener("keydown", (event) => { if (event.isTrusted && event.key === "Escape" && !event.target.matches("input, textarea")) act("close", {}); });
-  const tick = () => call(page.stateCommand, {}).then((state) => { if (state.version !== page.version && !inFlight) location.reload(); }, () => {}).finally(() => setTimeout(tick, 1000));
+  /* What is typed is not lost to a change of state: the act that follows draws the page anew. */
+  const tick = () => call(page.stateCommand, {}).then((state) => { if (state.version !== page.version && !inFlight && !typed()) reload(); }, () => {}).finally(() => setTimeout(tick, 1000));
   tick();
 })();

@@ -1,0 +1,137 @@
+//! The frame of the main window: gate, clock, key, person, mirror. Strings only; nothing that decides.
+
+use serde::{Deserialize, Serialize};
+
+use crate::console::{Console, GateState, KeyState};
+use crate::inbox::decidable;
+use crate::review::state::clock_text;
+use crate::settings::{Privacy, Theme};
+use crate::strings;
+use crate::text::money::grouped;
+use crate::text::time;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct StateText {
+    pub state: &'static str,
+    pub since_text: String,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ClockState {
+    pub state: &'static str,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyText {
+    pub state: &'static str,
+    pub label: String,
+    pub text: String,
+    pub error_id: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PersonText {
+    pub name: String,
+    pub roles: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct MirrorText {
+    pub state: &'static str,
+    pub size: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct NoticesText {
+    pub available: bool,
+    pub error_id: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ConsoleState {
+    pub environment: Option<&'static str>,
+    pub gate: StateText,
+    pub clock: ClockState,
+    pub key: KeyText,
+    pub person: Option<PersonText>,
+    pub automated: bool,
+    pub mirror: MirrorText,
+    pub notifications: NoticesText,
+    pub theme: Theme,
+    pub window_title: String,
+}
+
+/// The settings that cross to the page, with what it says about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SettingsText {
+    pub theme: Theme,
+    pub notification_privacy: Privacy,
+    pub version: String,
+    pub build: String,
+}
+
+pub fn console_state(console: &Console) -> ConsoleState {
+    let membership = console.membership();
+    let standing = console.standing();
+    let waiting = decidable(console).len();
+    let mirror = mirror_text(console);
+    let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
+    let environment = membership.as_ref().map(|membership| membership.environment.as_str());
+    let person = match (&standing, &membership) {
+        (Some(standing), _) => {
+            Some(PersonText { name: standing.person.name.clone(), roles: standing.person.roles.iter().map(ToString::to_string).collect() })
+        }
+        (None, Some(membership)) => Some(PersonText { name: membership.name.clone(), roles: membership.roles.clone() }),
+        (None, None) => None,
+    };
+    let shared = console.shared();
+    let (gate_state, detail) = match &shared.gate {
+        GateState::None => ("none", String::new()),
+        GateState::Connecting => ("connecting", String::new()),
+        GateState::Connected => ("connected", String::new()),
+        GateState::Offline => ("offline", String::new()),
+        GateState::Refused(told) => ("refused", told.text.clone()),
+        GateState::IdentityChanged => ("identity_changed", strings::IDENTITY_CHANGED.to_owned()),
+    };
+    let (key_state, key_text, error_id) = match &shared.key {
+        KeyState::None => ("none", String::new(), None),
+        KeyState::Waiting => ("waiting", strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
+        KeyState::Active => ("active", String::new(), None),
+        KeyState::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
+        KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
+    };
+    let offset = shared.clock_offset_ms;
+    ConsoleState {
+        environment,
+        gate: StateText { state: gate_state, since_text: time::hour_minute(shared.gate_since_ms, &console.zone), detail },
+        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { "ok" } else { "off" }, text: clock_text(offset) },
+        key: KeyText { state: key_state, label, text: key_text, error_id },
+        person,
+        automated: console.automated,
+        mirror,
+        notifications: NoticesText {
+            available: shared.notices_fault.is_none(),
+            error_id: shared.notices_fault.as_ref().map(|told| told.id),
+        },
+        theme: shared.settings.theme,
+        window_title: strings::window_title(environment, waiting, console.automated),
+    }
+}
+
+fn mirror_text(console: &Console) -> MirrorText {
+    let fault = console.shared().mirror_fault.clone();
+    let slot = console.mirror();
+    let Some(mirror) = slot.as_ref() else {
+        return MirrorText { state: "empty", size: "0".to_owned(), text: fault.map(|told| told.text).unwrap_or_default() };
+    };
+    let size = grouped(&mirror.size().to_string());
+    match (mirror.broken(), fault, mirror.size()) {
+        (Some((position, _)), _, _) => MirrorText { state: "broken", size, text: strings::log_broken(position) },
+        (None, Some(told), _) => MirrorText { state: "broken", size, text: told.text },
+        (None, None, 0) => MirrorText { state: "empty", size, text: String::new() },
+        (None, None, _) => MirrorText { state: "verified", size, text: String::new() },
+    }
+}
