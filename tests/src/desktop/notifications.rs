@@ -121,7 +121,16 @@ impl Desktop {
 
     /// Waits for a notification that `matches`.
     pub fn wait_for_notification(&self, within: Duration, matches: impl Fn(&Notification) -> bool) -> Result<Notification, DesktopError> {
-        self.wait_until("a notification", within, || self.notifications().ok()?.into_iter().find(&matches))
+        let mut unread = None;
+        let found = self.wait_until("a notification", within, || match self.notifications() {
+            Ok(all) => all.into_iter().find(&matches),
+            Err(reason) => {
+                unread = Some(reason);
+                None
+            }
+        });
+        // What could not be read says more than that time went by.
+        found.map_err(|late| unread.unwrap_or(late))
     }
 
     /// How many notifications dunst shows at this moment.

@@ -221,6 +221,21 @@ impl WebDriver {
         command(self.client()?.execute(script, arguments)).await
     }
 
+    /// Runs a script that calls its last argument when it is done, and gives what it was called with.
+    pub async fn execute_async(&self, script: &str, arguments: Vec<Value>) -> Result<Value, DesktopError> {
+        command(self.client()?.execute_async(script, arguments)).await
+    }
+
+    /// Empties a field.
+    pub async fn clear(&self, css: &str) -> Result<(), DesktopError> {
+        named(css, command(self.wait_for(css).await?.clear()).await)
+    }
+
+    /// The address of the current window.
+    pub async fn url(&self) -> Result<String, DesktopError> {
+        Ok(command(self.client()?.current_url()).await?.to_string())
+    }
+
     /// Writes a picture of the current window's page; right after a change it can still show the old frame.
     pub async fn screenshot_png(&self, path: &Path) -> Result<(), DesktopError> {
         let picture = command(self.client()?.screenshot()).await?;
