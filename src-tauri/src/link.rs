@@ -9,7 +9,6 @@ use vidimus_api::client::{ApproverClient, ClientError, GateClient};
 use vidimus_api::log::LogEvent;
 use vidimus_api::raw_json;
 use vidimus_api::session::{SessionChallengeRequest, SessionRequest};
-use vidimus_core::checkpoint::parse_verify;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::SessionStatement;
 
@@ -157,10 +156,7 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
     }
     let device = device_key(console, membership).await?;
     let gate = GateClient::new(&membership.url)?;
-    // Nothing is signed for a gate that is not the pinned one. Its head needs no session.
-    let head = gate.with_session("").checkpoint().await?;
-    parse_verify(&head, &membership.gate.to_string(), &membership.log_key).map_err(|_| Ended::Foreign)?;
-    let (client, session) = open_session(&gate, membership, &device).await?;
+    let (client, session) = open_session(&gate, membership, &device).await.map_err(|ended| as_enrolled(console, ended))?;
     {
         let mut shared = console.shared();
         shared.clock_offset_ms = session.now.as_ms().saturating_sub(clock::now_ms());
@@ -172,11 +168,21 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
             shared.kept = Some(kept);
         }
     }
+    let head = client.checkpoint().await?;
     // What this finds wrong is on record in the mirror, and keeps approving locked from here on.
     let level_at = console.mirror().as_mut().map_or(0, |mirror| mirror.check_head(&head).unwrap_or(0));
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
     follow_log(console, &client, level_at).await
+}
+
+/// The pinned gate forgets no key that it has admitted: one that does not know it is another.
+fn as_enrolled(console: &Console, ended: Ended) -> Ended {
+    let admitted = matches!(console.shared().kept, Some(Kept::Active { .. }));
+    match ended {
+        Ended::Refused(code, _) if admitted && code == "key_unknown" => Ended::Foreign,
+        other => other,
+    }
 }
 
 /// What broke the copy of the log, if something did.

@@ -16,6 +16,10 @@ const ENROLMENT: &str = "vidimus-enrolment://";
 const STEP_WITHIN: Duration = Duration::from_secs(30);
 /// The pause between two looks.
 const POLL: Duration = Duration::from_millis(60);
+/// In so long a trusted window asks the core twice.
+const SETTLE: Duration = Duration::from_millis(1_200);
+/// In so long a control would have armed itself.
+const UNLOCK_WITHIN: Duration = Duration::from_secs(3);
 
 /// A panel of the review window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +39,8 @@ pub struct Console {
 
 impl Console {
     /// Starts the console under a profile.
+    ///
+    /// *Errors*: as of every method here: something did not appear in time, or the window ended.
     pub async fn start(desktop: &Desktop, program: &Path, profile: &Path, theme: &str) -> Result<Console, DesktopError> {
         let profile = profile.to_string_lossy();
         let driver = WebDriver::start(desktop, program, &["--profile", &profile, "--theme", theme], &[]).await?;
@@ -49,20 +55,67 @@ impl Console {
         Ok(())
     }
 
-    /// Enrols with an invitation and a PIN, step by step, as far as this desktop can go.
+    /// Enrols with an invitation and a PIN, step by step, where no admin has to confirm.
     pub async fn enrol(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
+        self.make_keys(invite, pin).await?;
+        self.expect("[data-part=enrolled]").await?;
+        self.driver.click("#close").await?;
+        self.main().await
+    }
+
+    /// Enrols as far as it goes before an admin confirms.
+    pub async fn enrol_waiting(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
+        self.make_keys(invite, pin).await?;
+        self.expect("[data-part=enrolment-waiting]").await?;
+        self.driver.click("#close").await?;
+        self.main().await
+    }
+
+    /// Opens the enrolment and hands it the invitation.
+    pub async fn begin_enrolment(&self, invite: &str) -> Result<(), DesktopError> {
         self.main().await?;
         self.driver.click("[data-part=open-enrolment]").await?;
         self.driver.window_with_url(ENROLMENT).await?;
         self.driver.type_text("#invite", invite).await?;
-        self.driver.click("#continue").await?;
+        self.driver.click("#continue").await
+    }
+
+    /// Chooses a PIN, so that keys are made.
+    pub async fn choose_pin(&self, pin: &str) -> Result<(), DesktopError> {
+        self.expect("#pin").await?;
         self.driver.type_text("#pin", pin).await?;
         self.driver.type_text("#pin-again", pin).await?;
-        self.driver.click("#continue").await?;
-        self.driver.click("#confirm").await?;
-        self.driver.wait_for("[data-part=enrolled]").await?;
-        self.driver.click("#close").await?;
-        self.main().await
+        self.driver.click("#continue").await
+    }
+
+    async fn make_keys(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
+        self.begin_enrolment(invite).await?;
+        self.choose_pin(pin).await?;
+        self.expect("#confirm").await?;
+        self.driver.click("#confirm").await
+    }
+
+    /// Waits for an element; where it does not come, the error says what the window shows instead.
+    async fn expect(&self, css: &str) -> Result<(), DesktopError> {
+        match self.driver.wait_for(css).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let shown = self.driver.text("body").await.unwrap_or_default();
+                Err(DesktopError::WebDriver { what: error.to_string(), detail: format!("the window shows: {shown}") })
+            }
+        }
+    }
+
+    /// Waits until the main window says this of the key.
+    pub async fn key_says(&self, word: &str) -> Result<String, DesktopError> {
+        self.main().await?;
+        self.driver.wait_for_text("[data-part=key]", word).await
+    }
+
+    /// Waits for a notice of the main window by its id, and gives its words.
+    pub async fn notice(&self, id: &str) -> Result<String, DesktopError> {
+        self.main().await?;
+        self.driver.wait_for_text(&format!("[data-error='{id}']"), id).await
     }
 
     /// Waits until the inbox lists so many requests, asking for the new ones as they come.
@@ -98,8 +151,9 @@ impl Console {
         let clicked = "const row = document.querySelector(arguments[0]); return row.matches('button') ? '' : ' button';";
         let inner = self.driver.execute(clicked, vec![row.clone().into()]).await?;
         self.driver.click(&format!("{row}{}", inner.as_str().unwrap_or_default())).await?;
-        self.driver.window_with_url(REVIEW).await?;
-        self.driver.wait_for("#start-approving").await?;
+        self.driver.window_with_url(&format!("{REVIEW}localhost/{request}")).await?;
+        // Before its first state came, the window's own script has not begun.
+        self.driver.wait_for("#start-approving[aria-disabled]").await?;
         Ok(())
     }
 
@@ -129,11 +183,67 @@ impl Console {
 
     /// Gives a reason and, where it is asked, the PIN, waits until approving unlocks, and approves.
     pub async fn approve_with_reason(&self, reason: &str, pin: &str) -> Result<(), DesktopError> {
-        self.driver.click("#reason-kind-other").await?;
-        self.driver.type_text("#reason-other", reason).await?;
+        self.give_reason(reason).await?;
         self.type_pin("#pin", pin).await?;
         self.unlocked("#approve-commit").await?;
         self.driver.click("#approve-commit").await
+    }
+
+    /// Gives a reason in one's own words.
+    pub async fn give_reason(&self, reason: &str) -> Result<(), DesktopError> {
+        self.driver.click("#reason-kind-other").await?;
+        self.driver.type_text("#reason-other", reason).await
+    }
+
+    /// Types the answer to the value question, and leaves its field.
+    pub async fn answer(&self, answer: &str) -> Result<(), DesktopError> {
+        self.driver.clear("#answer").await?;
+        self.driver.type_text("#answer", answer).await?;
+        self.driver.click("#reason").await
+    }
+
+    /// Picks the answer to the value question among those offered.
+    pub async fn pick(&self, answer: &str) -> Result<(), DesktopError> {
+        let find = "const option = [...document.querySelectorAll('input[name=picked]')].find((option) => option.value === arguments[0]);\
+            return option === undefined ? '' : `#${option.id}`";
+        let found = self.driver.execute(find, vec![answer.into()]).await?;
+        match found.as_str() {
+            Some(css) if !css.is_empty() => self.driver.click(css).await,
+            _ => Err(late(&format!("`{answer}` is not among the answers offered"))),
+        }
+    }
+
+    /// Waits until a wrong answer is forgiven and a question can be answered again.
+    pub async fn question_open(&self) -> Result<(), DesktopError> {
+        self.until("another question", "return !document.querySelector('#locks').textContent.includes('Look again')", vec![]).await
+    }
+
+    /// Waits until no element of this kind is in the current window.
+    pub async fn gone(&self, css: &str) -> Result<(), DesktopError> {
+        self.until(&format!("`{css}` to go"), "return document.querySelector(arguments[0]) === null", vec![css.into()]).await
+    }
+
+    /// Whether the current window has such an element and shows it.
+    pub async fn shows(&self, css: &str) -> Result<bool, DesktopError> {
+        let shown = "const found = document.querySelector(arguments[0]); return found !== null && found.checkVisibility();";
+        Ok(self.driver.execute(shown, vec![css.into()]).await?.as_bool() == Some(true))
+    }
+
+    /// Waits until the window has asked the core twice more: what a press did would show by then.
+    pub async fn settled(&self) -> Result<(), DesktopError> {
+        tokio::time::sleep(SETTLE).await;
+        Ok(())
+    }
+
+    async fn until(&self, what: &str, script: &str, arguments: Vec<serde_json::Value>) -> Result<(), DesktopError> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        while self.driver.execute(script, arguments.clone()).await?.as_bool() != Some(true) {
+            if Instant::now() >= deadline {
+                return Err(late(what));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
     }
 
     /// Denies for a reason, with a note to the agent's owner.
@@ -146,9 +256,9 @@ impl Console {
     }
 
     /// Types the PIN where the window asks for it.
-    async fn type_pin(&self, field: &str, pin: &str) -> Result<(), DesktopError> {
-        let asked = "const field = document.querySelector(arguments[0]); return field !== null && field.checkVisibility();";
-        if self.driver.execute(asked, vec![field.into()]).await?.as_bool() == Some(true) {
+    pub async fn type_pin(&self, field: &str, pin: &str) -> Result<(), DesktopError> {
+        if self.shows(field).await? {
+            self.driver.clear(field).await?;
             self.driver.type_text(field, pin).await?;
         }
         Ok(())
@@ -162,6 +272,15 @@ impl Console {
                 let locks = self.driver.text("#locks").await.unwrap_or_default();
                 return Err(late(&format!("`{control}` stays locked: {locks}")));
             }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Gives a control the time in which it would unlock, whether it does or not.
+    pub async fn unlocked_or_not(&self, control: &str) -> Result<(), DesktopError> {
+        let deadline = Instant::now() + UNLOCK_WITHIN;
+        while Instant::now() < deadline && self.driver.attribute(control, "aria-disabled").await?.as_deref() != Some("false") {
             tokio::time::sleep(POLL).await;
         }
         Ok(())
@@ -187,6 +306,23 @@ impl Console {
     pub async fn close_review(&self) -> Result<(), DesktopError> {
         self.driver.click("#close").await?;
         self.main().await
+    }
+
+    /// Leaves the review window by its key and turns to the main one.
+    pub async fn close_review_by_key(&self) -> Result<(), DesktopError> {
+        let before = self.driver.client()?.windows().await.map(|windows| windows.len()).unwrap_or_default();
+        self.driver.keys("\u{e00c}").await?;
+        let deadline = Instant::now() + STEP_WITHIN;
+        loop {
+            let now = self.driver.client()?.windows().await.map(|windows| windows.len()).unwrap_or(before);
+            if now < before {
+                return self.main().await;
+            }
+            if Instant::now() >= deadline {
+                return Err(late("the review window stays open"));
+            }
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     /// A picture of the current window, once it stands still.

@@ -1,0 +1,16 @@
+//! The console end to end: the real windows, a real keyring, a real notification server, the real gate, the fixture company.
+//!
+//! One binary, its tests one after the other: windows of two tests at a time would wait for each other's drawing. What fails
+//! leaves its pictures and logs in `target/desktop/NAME`.
+
+mod admission;
+mod approving;
+mod denying;
+mod hostile;
+mod keyring_faults;
+mod mutations;
+mod notices;
+mod proxy;
+mod restarts;
+mod scene;
+mod windows;
