@@ -197,7 +197,7 @@ fn row(console: &Console, entry: &Entry, now_ms: i64) -> InboxRow {
             &card.values.iter().filter(|value| !matches!(value.node.kind, NodeKind::Object | NodeKind::Array)).count().to_string(),
         ),
         tool: listed.tool.clone(),
-        agent: listed.agent.clone(),
+        agent: agent_of(&listed.agent),
         on_behalf_of: members.and_then(|members| members.on_behalf_of.clone()),
         flags,
         expires_in_text: time::left(listed.waits_until_ms, now_ms),
@@ -212,6 +212,11 @@ fn row(console: &Console, entry: &Entry, now_ms: i64) -> InboxRow {
     };
     row.accessible_name = accessible_name(&row);
     row
+}
+
+/// The agent's name; a person's proposal came through none.
+pub fn agent_of(agent: &str) -> String {
+    if agent.is_empty() { strings::NO_AGENT.to_owned() } else { agent.to_owned() }
 }
 
 fn tombstone(console: &Console, listed: &RequestRow) -> String {

@@ -111,6 +111,7 @@ texts! {
     FACT_ASKED = "Requested";
     FACT_UNTIL = "Waits until";
     NOBODY_NAMED = "nobody named";
+    NO_AGENT = "proposed by a person";
     NO_UNDO = "There is no undo.";
     NO_UNDO_TOOL = "There is no undo for this tool.";
     IDENTITY = "Identity: SHA-256 of the exact bytes, computed on this computer";

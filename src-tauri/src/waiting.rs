@@ -28,7 +28,7 @@ pub fn all(console: &Console) -> Vec<Waiting> {
                 subject: Subject {
                     matter: if pays { Matter::Payment } else { Matter::Action },
                     reversibility: card.friction(),
-                    agent: card.listed.agent.clone(),
+                    agent: inbox::agent_of(&card.listed.agent),
                     headline: card.headline().unwrap_or_else(|| strings::call_of(&card.listed.tool)),
                     expires: time::day_and_time(card.listed.waits_until_ms, now_ms, &console.zone),
                 },

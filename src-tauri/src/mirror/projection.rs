@@ -131,11 +131,11 @@ impl Projection {
         audit: &AuditRecord,
         body: BodyState,
     ) -> Result<Checked, rusqlite::Error> {
-        let (Some(request), Some(tool), Some(agent), Some(digest)) =
-            (audit.request, audit.claim("tool"), audit.claim("agent"), audit.claim("request_sha256"))
-        else {
+        let (Some(request), Some(tool), Some(digest)) = (audit.request, audit.claim("tool"), audit.claim("request_sha256")) else {
             return Ok(Err("a request came without its claims".to_owned()));
         };
+        // The gate's own tools are proposed by a person, through no agent.
+        let agent = audit.claim("agent").unwrap_or_default();
         let expires_at = audit.claim("expires_at").and_then(|text| text.parse::<vidimus_core::time::Timestamp>().ok());
         let Some(expires_at) = expires_at else { return Ok(Err("a request came without its last moment".to_owned())) };
         let (frozen, says, fault) = match body {

@@ -80,19 +80,17 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
         nonce: review.nonce.clone(),
         version: "1".to_owned(),
         data: vec![("friction", card.friction().as_str().to_owned()), ("hash", hash), ("request", card.listed.request.clone())],
-        top: top(console, environment, true),
+        top: top(console, environment),
         content: column,
         footer: Some(panels::decision(review)),
     }
 }
 
 /// The bar with the environment, the gate, the clock and the key.
-pub fn top(console: &Console, environment: Option<&str>, live: bool) -> Element {
+pub fn top(console: &Console, environment: Option<&str>) -> Element {
     let TopLine { gate, clock, key } = top_line(console);
     let word = |name: &'static str, part: &'static str, label: &'static str, text: String| {
-        let value = el(Tag::B).text(text);
-        let value = if live { value.attr("data-live", name) } else { value };
-        el(Tag::Span).attr("data-part", part).text(format!("{label} ")).child(value)
+        el(Tag::Span).attr("data-part", part).text(format!("{label} ")).child(el(Tag::B).attr("data-live", name).text(text))
     };
     let mut bar = el(Tag::Header).class("top").attr("data-part", "top");
     if let Some(environment) = environment {

@@ -187,7 +187,9 @@ pub fn facts(console: &Console, card: &Card) -> Element {
     if let Some(frozen) = &card.frozen {
         let members = frozen.members();
         let chain: Vec<String> = members.agents.iter().map(|link| link.agent.to_string()).collect();
-        add(strings::FACT_AGENT, plain(&chain.join(" ← ")));
+        if !chain.is_empty() {
+            add(strings::FACT_AGENT, plain(&chain.join(" ← ")));
+        }
         let owners: Vec<String> = members.agents.iter().filter_map(|link| link.owner).map(|owner| person_name(console, &owner)).collect();
         if !owners.is_empty() {
             add(strings::FACT_OWNER, plain(&owners.join(", ")));

@@ -8,7 +8,7 @@ use vidimus_api::invite::{Invite, InviteKind};
 use super::parts::{act, fact, fingerprint, form, message, submit, text_field, title};
 use super::{Fields, Outcome};
 use crate::clock;
-use crate::console::{Console, GateState, KeyState};
+use crate::console::Console;
 use crate::enrolment::{self, EnrolmentFault, Kept, Membership, Randomness};
 use crate::errors::Told;
 use crate::html::{Element, Tag, el};
@@ -42,8 +42,7 @@ pub fn version(console: &Console, sheet: &Sheet) -> String {
         None | Some(Kept::Invited { .. }) => "pin",
         Some(Kept::Made { .. }) => "made",
         Some(Kept::Waiting { .. }) => "waiting",
-        Some(Kept::Active { .. }) if shared.key == KeyState::Active && shared.gate == GateState::Connected => "active",
-        Some(Kept::Active { .. }) => "activating",
+        Some(Kept::Active { .. }) => "active",
     };
     step.to_owned()
 }
@@ -70,7 +69,7 @@ pub fn draw(console: &Console, sheet: &Sheet) -> Frame {
         nonce: sheet.nonce.clone(),
         version,
         data: Vec::new(),
-        top: top(console, environment, false),
+        top: top(console, environment),
         content: el(Tag::Div).class("sheet").child(stepper(step)).children(content).child(message()),
         footer: None,
     }

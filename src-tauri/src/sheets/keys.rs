@@ -15,8 +15,7 @@ use crate::trusted::page::{Frame, WindowKind};
 
 /// Changes when the page has to be drawn anew.
 pub fn version(console: &Console) -> String {
-    let line = top_line(console);
-    format!("{} {}", line.key, console.membership().is_some())
+    format!("{} {}", top_line(console).key, console.membership().is_some())
 }
 
 pub fn draw(console: &Console, nonce: &str) -> Frame {
@@ -53,7 +52,7 @@ pub fn draw(console: &Console, nonce: &str) -> Frame {
         nonce: nonce.to_owned(),
         version: version(console),
         data: Vec::new(),
-        top: top(console, environment, false),
+        top: top(console, environment),
         content: sheet.child(buttons).child(message()),
         footer: None,
     }

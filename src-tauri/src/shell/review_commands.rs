@@ -108,18 +108,23 @@ pub async fn review_next(app: AppHandle, window: WebviewWindow, console: State<'
         return Ok(());
     }
     let next = crate::inbox::next_after(&console, request);
+    let console = console.inner().clone();
     // Closed first: it counts among the open ones.
-    window.destroy().map_err(|_| closed())?;
-    match next {
-        Some(next) => windows::open_review(&app, &console, &next),
-        None => Ok(()),
-    }
+    windows::close_soon(window, move || {
+        if let Some(next) = next
+            && windows::open_review(&app, &console, &next).is_err()
+        {
+            windows::show_main(&app);
+        }
+    });
+    Ok(())
 }
 
 #[tauri::command]
 pub async fn review_close(window: WebviewWindow) -> Result<(), Told> {
     windows::request_of(window.label()).ok_or_else(closed)?;
-    window.destroy().map_err(|_| closed())
+    windows::close_soon(window, || {});
+    Ok(())
 }
 
 #[tauri::command]

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use tauri::{AppHandle, Manager, State, WebviewWindow};
 
-use super::Shared;
+use super::{Shared, windows};
 use crate::errors::Told;
 use crate::random;
+use crate::review::state::{TopLine, top_line};
 use crate::sheets::enrolment::{self, Held, Sheet};
 use crate::sheets::{Fields, Outcome, keys};
-use crate::strings;
 use crate::trusted::Document;
 
 /// The open sheets.
@@ -26,9 +26,18 @@ impl Held for Sheets {
     }
 }
 
+/// Whether a sheet is to be drawn anew, and the words of its top bar.
 #[derive(Debug, Clone, Serialize)]
-pub struct Version {
+pub struct SheetState {
     version: String,
+    gate: String,
+    clock: String,
+    key: String,
+}
+
+fn state_of(console: &Shared, version: String) -> SheetState {
+    let TopLine { gate, clock, key } = top_line(console);
+    SheetState { version, gate, clock, key }
 }
 
 pub fn begin_enrolment(app: &AppHandle) {
@@ -55,9 +64,9 @@ pub fn draw_keys(app: &AppHandle) -> Document {
 }
 
 #[tauri::command]
-pub async fn enrolment_state(console: State<'_, Shared>, sheets: State<'_, Sheets>) -> Result<Version, Told> {
+pub async fn enrolment_state(console: State<'_, Shared>, sheets: State<'_, Sheets>) -> Result<SheetState, Told> {
     let version = sheets.with(|sheet| enrolment::version(&console, sheet)).unwrap_or_default();
-    Ok(Version { version })
+    Ok(state_of(&console, version))
 }
 
 #[tauri::command]
@@ -70,12 +79,12 @@ pub async fn enrolment_act(
     fields: Fields,
 ) -> Result<Outcome, Told> {
     let outcome = enrolment::perform(&console, sheets.inner(), &nonce, &action, fields).await;
-    finish(&window, outcome)
+    Ok(finish(window, outcome))
 }
 
 #[tauri::command]
-pub async fn keys_state(console: State<'_, Shared>) -> Result<Version, Told> {
-    Ok(Version { version: keys::version(&console) })
+pub async fn keys_state(console: State<'_, Shared>) -> Result<SheetState, Told> {
+    Ok(state_of(&console, keys::version(&console)))
 }
 
 #[tauri::command]
@@ -89,12 +98,12 @@ pub async fn keys_act(
 ) -> Result<Outcome, Told> {
     let expected = sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let outcome = keys::perform(&console, &nonce, &expected, &action, fields).await;
-    finish(&window, outcome)
+    Ok(finish(window, outcome))
 }
 
-fn finish(window: &WebviewWindow, outcome: Outcome) -> Result<Outcome, Told> {
+fn finish(window: WebviewWindow, outcome: Outcome) -> Outcome {
     if outcome.close {
-        window.destroy().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
+        windows::close_soon(window, || {});
     }
-    Ok(outcome)
+    outcome
 }

@@ -165,6 +165,19 @@ fn raise(window: &WebviewWindow) {
     }
 }
 
+/// Milliseconds for the answer to reach a page that asked to be closed.
+const CLOSED_AFTER_MS: u64 = 120;
+
+/// Closes a window that asked for it, once it has its answer; then does what follows.
+pub fn close_soon(window: WebviewWindow, then: impl FnOnce() + Send + 'static) {
+    tauri::async_runtime::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_millis(CLOSED_AFTER_MS)).await;
+        // A window that is gone already is what was asked for.
+        let _ = window.destroy();
+        then();
+    });
+}
+
 pub fn note_focus(console: &Shared, request: &str, focused: bool) {
     let now_ms = console.now_ms();
     if let Some(review) = console.reviews().get_mut(request) {
