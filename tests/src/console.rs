@@ -57,18 +57,27 @@ impl Console {
 
     /// Enrols with an invitation and a PIN, step by step, where no admin has to confirm.
     pub async fn enrol(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
+        self.enrol_and_stay(invite, pin).await?;
+        self.leave_enrolment().await
+    }
+
+    /// Enrols and leaves the window open: while it has the focus, what arrives is notified.
+    pub async fn enrol_and_stay(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
         self.make_keys(invite, pin).await?;
-        self.expect("[data-part=enrolled]").await?;
-        self.driver.click("#close").await?;
-        self.main().await
+        self.expect("[data-part=enrolled]").await
+    }
+
+    /// Closes the enrolment window and turns to the main one.
+    pub async fn leave_enrolment(&self) -> Result<(), DesktopError> {
+        self.driver.window_with_url(ENROLMENT).await?;
+        self.leave_by("#close").await
     }
 
     /// Enrols as far as it goes before an admin confirms.
     pub async fn enrol_waiting(&self, invite: &str, pin: &str) -> Result<(), DesktopError> {
         self.make_keys(invite, pin).await?;
         self.expect("[data-part=enrolment-waiting]").await?;
-        self.driver.click("#close").await?;
-        self.main().await
+        self.leave_by("#close").await
     }
 
     /// Opens the enrolment and hands it the invitation.
@@ -304,25 +313,33 @@ impl Console {
 
     /// Closes the review window and turns to the main one.
     pub async fn close_review(&self) -> Result<(), DesktopError> {
-        self.driver.click("#close").await?;
-        self.main().await
+        self.leave_by("#close").await
     }
 
     /// Leaves the review window by its key and turns to the main one.
     pub async fn close_review_by_key(&self) -> Result<(), DesktopError> {
-        let before = self.driver.client()?.windows().await.map(|windows| windows.len()).unwrap_or_default();
-        self.driver.keys("\u{e00c}").await?;
+        let before = self.driver.windows().await?;
+        let pressed = self.driver.keys("\u{e00c}").await;
+        self.left(before, pressed).await
+    }
+
+    /// Presses what closes the current window and turns to the main one.
+    async fn leave_by(&self, css: &str) -> Result<(), DesktopError> {
+        let before = self.driver.windows().await?;
+        let pressed = self.driver.click(css).await;
+        self.left(before, pressed).await
+    }
+
+    /// Waits until one window less is open. The press itself may have been answered by its end.
+    async fn left(&self, before: usize, pressed: Result<(), DesktopError>) -> Result<(), DesktopError> {
         let deadline = Instant::now() + STEP_WITHIN;
-        loop {
-            let now = self.driver.client()?.windows().await.map(|windows| windows.len()).unwrap_or(before);
-            if now < before {
-                return self.main().await;
-            }
+        while self.driver.windows().await? >= before {
             if Instant::now() >= deadline {
-                return Err(late("the review window stays open"));
+                return pressed.and(Err(late("the window stays open")));
             }
             tokio::time::sleep(POLL).await;
         }
+        self.main().await
     }
 
     /// A picture of the current window, once it stands still.

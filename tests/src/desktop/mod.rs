@@ -186,6 +186,12 @@ impl Desktop {
         run(program, &mut command)
     }
 
+    /// Takes the focus from every window, as a person does who turns to something else.
+    pub fn look_away(&self) -> Result<(), DesktopError> {
+        let root = self.run("xdotool", &["search", "--maxdepth", "0", "--class", ".*"])?;
+        self.run("xdotool", &["windowfocus", root.trim()]).map(drop)
+    }
+
     /// A new file for the output of the program of this name.
     fn output_file(&self, name: &str) -> PathBuf {
         let number = self.starts.fetch_add(1, Ordering::Relaxed);

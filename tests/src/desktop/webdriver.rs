@@ -190,6 +190,26 @@ impl WebDriver {
         named(css, command(self.wait_for(css).await?.click()).await)
     }
 
+    /// Clicks an element that closes its own window, and waits until the window is gone.
+    pub async fn click_closing(&self, css: &str) -> Result<(), DesktopError> {
+        let client = self.client()?;
+        let window = command(client.window()).await?;
+        let element = self.wait_for(css).await?;
+        // The window can be gone before the driver has its answer to the click.
+        match client_click(element).await {
+            Ok(()) | Err(CmdError::Standard(_)) => {}
+            Err(reason) => return named(css, Err(error("WebDriver", &described(&reason)))),
+        }
+        let deadline = Instant::now() + APPEAR_WITHIN;
+        while command(client.windows()).await?.contains(&window) {
+            if Instant::now() >= deadline {
+                return Err(error(&format!("the element `{css}`"), "its window stays open"));
+            }
+            sleep(POLL).await;
+        }
+        Ok(())
+    }
+
     /// Types into an element.
     pub async fn type_text(&self, css: &str, text: &str) -> Result<(), DesktopError> {
         named(css, command(self.wait_for(css).await?.send_keys(text)).await)
@@ -224,6 +244,11 @@ impl WebDriver {
     /// Runs a script that calls its last argument when it is done, and gives what it was called with.
     pub async fn execute_async(&self, script: &str, arguments: Vec<Value>) -> Result<Value, DesktopError> {
         command(self.client()?.execute_async(script, arguments)).await
+    }
+
+    /// How many windows are open.
+    pub async fn windows(&self) -> Result<usize, DesktopError> {
+        Ok(command(self.client()?.windows()).await?.len())
     }
 
     /// Empties a field.
@@ -354,6 +379,14 @@ fn error(what: &str, detail: &str) -> DesktopError {
 }
 
 /// Waits for the answer to one command.
+async fn client_click(element: Element) -> Result<(), CmdError> {
+    match timeout(COMMAND_WITHIN, element.click()).await {
+        Ok(clicked) => clicked.map(|_| ()),
+        // No answer is no proof that it was not clicked: whether the window goes tells.
+        Err(_) => Ok(()),
+    }
+}
+
 /// Says which element a command was for.
 fn named<T>(css: &str, answer: Result<T, DesktopError>) -> Result<T, DesktopError> {
     answer.map_err(|reason| error(&format!("the element `{css}`"), &reason.to_string()))

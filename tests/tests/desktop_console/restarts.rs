@@ -22,6 +22,8 @@ async fn a_request_outlives_the_gate_and_the_console() {
     play(scene, async |scene| {
         let console = scene.founder().await?;
         let billing = scene.agent("billing")?;
+        // Who looks at the inbox is told there.
+        scene.desktop.look_away()?;
         let (asked, request) = ask(&billing, "refund", REFUND, "outlives").await?;
         let request = request.to_string();
         scene.desktop.wait_for_notification(SOON, |sent| sent.summary.contains("Approval needed"))?;
