@@ -54,7 +54,7 @@ impl Desk {
     /// Enrols the person through the real enrolment.
     pub async fn enrol(&self, invite: &str) -> Result<(), DemoError> {
         match &self.seat {
-            Seat::Driven(console) => console.enrol(invite, PIN).await?,
+            Seat::Driven(console) => console.enrol_and_stay(invite, PIN).await?,
             Seat::Person(_) => {
                 self.transcript.say("enrol at this gate: in the console, choose to enrol, paste this invitation, choose a PIN:");
                 println!("\n{invite}\n");
@@ -71,10 +71,13 @@ impl Desk {
             self.transcript.say("open the refund in the inbox, read it, approve it");
             return Ok(());
         };
+        // One by one or, when they come together, in one popup.
+        let told = |summary: &str| summary.contains("Approval needed") || summary.contains("waiting");
         let notification =
-            self.desktop.wait_for_notification(Duration::from_secs(20), |shown| shown.summary.contains("Approval needed"))?;
+            self.desktop.wait_for_notification(Duration::from_secs(20), |shown| shown.id.is_some() && told(&shown.summary))?;
         self.transcript.line("notification", json!({ "summary": notification.summary, "body": notification.body }))?;
         self.desktop.screenshot(&self.out.join("notification.png"))?;
+        console.leave_enrolment().await?;
         console.show_rows(rows).await?;
         self.picture("inbox.png").await
     }

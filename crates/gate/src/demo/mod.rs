@@ -105,6 +105,7 @@ pub async fn run(demo: Demo) -> Result<ExitCode, DemoError> {
     let verdict = play(&mut stage, &desk, &transcript).await;
     if verdict.is_err() {
         desk.keep_logs()?;
+        std::fs::copy(stage.folder("gate")?.join("gate.log"), demo.out.join("gate.log"))?;
     }
     desk.close().await?;
     verdict
