@@ -151,6 +151,9 @@ impl Gate {
             }
         }
         let table = Arc::new(Table::parse(&view.toml).map_err(|faults| StoreError::Corrupt(first_fault(&faults)))?);
+        if table.digest() != view.table_sha256 {
+            return Err(StoreError::Corrupt("an effect table that nobody signed".to_owned()));
+        }
         let loaded = Loaded { digest: view.table_sha256, table: table.clone() };
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
         Ok(Some(table))

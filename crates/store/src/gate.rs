@@ -69,8 +69,15 @@ impl GateState {
     pub(crate) fn load(db: &Connection) -> Result<Option<GateState>, StoreError> {
         let Some((identity, table_view)) = read_gate(db)? else { return Ok(None) };
         let table = Table::parse(&table_view.toml).map_err(|_| StoreError::corrupt("effect_tables.toml"))?;
+        // What people signed is the digest: text that does not lead to it is nobody's.
+        if table.digest() != table_view.table_sha256 {
+            return Err(StoreError::corrupt("effect_tables.toml"));
+        }
         let roster = match read_roster(db)? {
-            Some(view) => Some(RosterState { roster: Roster::parse(view.text.as_bytes())?, view }),
+            Some(view) if Digest::of(view.text.as_bytes()) == view.roster_sha256 => {
+                Some(RosterState { roster: Roster::parse(view.text.as_bytes())?, view })
+            }
+            Some(_) => return Err(StoreError::corrupt("rosters.text")),
             None => None,
         };
         Ok(Some(GateState { identity, table, table_view, roster }))

@@ -45,8 +45,15 @@ impl Store {
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
     /// so every lease of its own executors is over.
+    ///
+    /// *Errors*: `Corrupt` for a table or a roster that does not lead to the digest that was signed: nothing starts on it.
     pub async fn recover_at_start(&self, moment: Moment) -> Result<usize, StoreError> {
-        self.engine.write(moment, Rank::Plain, |tx| end_leases(tx, true)).await
+        self.engine
+            .write(moment, Rank::Plain, |tx| {
+                tx.gate()?;
+                end_leases(tx, true)
+            })
+            .await
     }
 
     /// Puts a sign of life into the log, with the size that it follows.
