@@ -193,7 +193,7 @@ async fn a_decision_on_one_call_is_worth_nothing_for_any_other() {
             tried += 1;
         }
         // With the request's id changed too, it is not what was signed over the challenge and the bytes.
-        for (request, _) in requests.iter().filter(|(request, _)| request != about) {
+        for (request, _) in requests.iter().filter(|(request, _)| request != about).take(2) {
             let mut moved = statement.clone();
             moved.request = *request;
             let code = refused(house.admin.hand_in(*request, &moved).await).code;
@@ -202,7 +202,7 @@ async fn a_decision_on_one_call_is_worth_nothing_for_any_other() {
         }
     }
     let found = log.codes(RecordType::DecisionRefused, tried).await;
-    assert_eq!(found.iter().filter(|code| *code == "request_wrong").count(), tried / 2);
+    assert_eq!(found.iter().filter(|code| *code == "request_wrong").count(), requests.len() * (requests.len() - 1));
     for (request, _) in &requests {
         assert_eq!(house.detail(*request).await.state, RequestState::Pending);
     }
