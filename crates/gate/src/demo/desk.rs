@@ -102,6 +102,7 @@ impl Desk {
     /// Takes the receipt's picture.
     pub async fn see_receipt(&self) -> Result<(), DemoError> {
         if let Seat::Driven(console) = &self.seat {
+            console.driver.wait_for_text("#receipt", "Executed").await?;
             let receipt = console.receipt().await?;
             self.transcript.line("receipt", json!({ "text": receipt }))?;
             self.picture("receipt.png").await?;
