@@ -2,6 +2,8 @@
 
 /// Seconds a keyring call may take: a locked keyring waits for a person at a system dialog.
 pub const KEYRING_WAIT_S: u64 = 120;
+/// Seconds without an answer after which the keyring counts as locked and waiting for its person.
+pub const KEYRING_NOTICE_S: u64 = 3;
 /// Characters of the shortest PIN: six digits hold against the doubling waits below.
 pub const PIN_CHARS_MIN: usize = 6;
 /// Characters of the longest PIN: a bound for what is hashed.
@@ -53,10 +55,6 @@ pub const CRITICAL_WITHIN_S: u64 = 300;
 /// Characters of a name inside a notification, cut at a word.
 pub const NOTIFICATION_NAME_CHARS: usize = 60;
 
-/// Seconds the gate may take to answer one request of the console.
-pub const GATE_ANSWER_S: u64 = 15;
-/// Seconds without any byte on the log stream before it is opened anew; the gate's heartbeat is shorter.
-pub const STREAM_SILENCE_S: u64 = 90;
 /// Milliseconds before the first new connection attempt; doubles with each further one.
 pub const RECONNECT_FIRST_MS: u64 = 250;
 /// Seconds before a log whose copy cannot be written is read again: a disk is not freed within one.
@@ -65,12 +63,8 @@ pub const LOG_AGAIN_S: u64 = 5;
 pub const RECONNECT_MAX_MS: u64 = 15_000;
 /// Milliseconds by which the clock may differ from the gate's before it is said.
 pub const CLOCK_SMALL_MS: i64 = 5_000;
-/// Milliseconds from which the clock counts as far off.
-pub const CLOCK_FAR_MS: i64 = 60_000;
 /// Rows of one inbox page.
 pub const INBOX_ROWS_MAX: usize = 300;
-/// Bytes of one message of the log stream.
-pub const STREAM_MESSAGE_BYTES_MAX: usize = 2 * 1_048_576;
 /// Earlier approved requests that a comparison looks at.
 pub const HISTORY_ROWS_MAX: usize = 50;
 /// Characters of one part of a long text: few enough that a part is on screen whole.
@@ -81,3 +75,5 @@ pub const PARTS_PER_PAGE: usize = 60;
 pub const DECISION_TRIES_MAX: usize = 4;
 /// Seconds for which an ended request is still told to a list that may show it.
 pub const TOMBSTONE_S: u64 = 3_600;
+/// Records that are held until a checkpoint covers them: a first copy of a large log comes in one batch.
+pub const BATCH_RECORDS_MAX: usize = 1_000_000;

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::console::{Change, Console, GateState, KeyState};
 use crate::enrolment::{self, Kept, Membership};
 use crate::errors::Told;
+use crate::keys::{self, KeyError};
 use crate::limits::{LOG_AGAIN_S, RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
 use crate::mirror::{Batch, Mirror, MirrorFault};
 use crate::strings;
@@ -112,6 +113,7 @@ fn say(console: &Console, ended: Ended) -> bool {
         },
         Ended::Mirror(fault) => {
             let told = mirror_told(&fault);
+            keep_evidence(console);
             let broken = matches!(fault, MirrorFault::Broken { .. } | MirrorFault::Other(_));
             console.shared().mirror_fault = Some(told);
             console.set_gate(if is_foreign(&fault) { GateState::IdentityChanged } else { GateState::Offline });
@@ -120,6 +122,14 @@ fn say(console: &Console, ended: Ended) -> bool {
         }
     }
     true
+}
+
+/// Writes what shows a broken log where an administrator can take it.
+fn keep_evidence(console: &Console) {
+    if let Some(mirror) = console.mirror().as_ref() {
+        // What cannot be written stays in the mirror itself.
+        let _ = mirror.save_evidence(&console.profile.evidence_directory());
+    }
 }
 
 /// Whether the log is signed by somebody else, not merely wrong.
@@ -205,6 +215,7 @@ async fn follow_log(console: &Arc<Console>, client: &ApproverClient, level_at: u
         if is_foreign(&fault) {
             return Err(Ended::Mirror(fault));
         }
+        keep_evidence(console);
         console.shared().mirror_fault = Some(mirror_told(&fault));
         console.set_gate(GateState::Connected);
         console.tell(Change::State);
@@ -231,11 +242,12 @@ async fn device_key(console: &Arc<Console>, membership: &Membership) -> Result<S
     let keyring = console.keyring.clone();
     let binding = membership.binding(&console.profile);
     let expected = membership.device_key;
-    let loaded = tokio::task::spawn_blocking(move || keyring.device_key(&binding)).await;
     let told = |error| Ended::Key(Told::of_key(&error, clock::now_ms()));
-    let seed = loaded.map_err(|_| told(crate::keys::KeyError::NoService))?.map_err(told)?;
+    let locked = || console.set_key(KeyState::Error(Told::of_key(&KeyError::Locked, clock::now_ms())));
+    let loaded = keys::asked(move || keyring.device_key(&binding), locked).await;
+    let seed = loaded.map_err(told)?;
     let key = SecretKey::from_seed(&seed);
-    if key.public() == expected { Ok(key) } else { Err(told(crate::keys::KeyError::Foreign)) }
+    if key.public() == expected { Ok(key) } else { Err(told(KeyError::Foreign)) }
 }
 
 async fn open_session(
@@ -271,6 +283,7 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
     console.set_gate(GateState::Connected);
     while let Some(event) = stream.next().await? {
         match event {
+            LogEvent::Record(_) if batch.is_full() => return Err(Ended::Lost),
             LogEvent::Record(record) => batch.push(record),
             LogEvent::Checkpoint(checkpoint) => {
                 let (applied, size) = {

@@ -9,7 +9,7 @@ mod session;
 mod waits;
 
 pub use pin::{Pin, PinFault};
-pub use ring::Keyring;
+pub use ring::{Keyring, asked};
 pub use seal::{Binding, DeviceBlob, SealedKey, Seed};
 pub use session::PinSession;
 pub use waits::{PinWaits, WaitState};

@@ -7,7 +7,7 @@ use keyring::v1::Entry;
 use keyring::v1::Error as RingError;
 
 use super::{Binding, DeviceBlob, KeyError, SealedKey, Seed};
-use crate::limits::KEYRING_WAIT_S;
+use crate::limits::{KEYRING_NOTICE_S, KEYRING_WAIT_S};
 
 const APPROVAL: &str = "approval";
 const DEVICE: &str = "device";
@@ -106,6 +106,23 @@ impl Keyring {
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeyError::NoService),
         }
     }
+}
+
+/// Asks the keyring off the threads of the windows. `waits` is called once if it does not answer soon: then the system asks
+/// the person to unlock it, in a window of its own.
+pub async fn asked<T: Send + 'static>(
+    ask: impl FnOnce() -> Result<T, KeyError> + Send + 'static,
+    waits: impl FnOnce(),
+) -> Result<T, KeyError> {
+    let mut asking = tokio::task::spawn_blocking(ask);
+    let answer = match tokio::time::timeout(Duration::from_secs(KEYRING_NOTICE_S), &mut asking).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            waits();
+            asking.await
+        }
+    };
+    answer.unwrap_or(Err(KeyError::NoService))
 }
 
 fn reason(error: &RingError) -> KeyError {

@@ -10,6 +10,7 @@ use vidimus_core::tree::leaf_hash;
 
 use super::projection::Projection;
 use super::{Mirror, MirrorFault, frontier_text, schema};
+use crate::limits::BATCH_RECORDS_MAX;
 
 /// Records that came after one another, not covered by a checkpoint yet.
 #[derive(Debug, Default)]
@@ -34,9 +35,9 @@ impl Batch {
         self.records.push(record);
     }
 
-    /// The position after the last record here, or after the mirror's.
-    pub fn position_next(&self, mirror: &Mirror) -> u64 {
-        self.records.last().map_or(mirror.size(), |last| last.position + 1)
+    /// No more is held without a checkpoint.
+    pub fn is_full(&self) -> bool {
+        self.records.len() >= BATCH_RECORDS_MAX
     }
 
     /// Takes the records that the checkpoint covers into the mirror. Records beyond it stay for the

@@ -17,7 +17,7 @@ use vidimus_core::sign::SecretKey;
 use crate::clock;
 use crate::console::{Change, Console, Standing};
 use crate::errors::Told;
-use crate::keys::{KeyError, Pin, Seed};
+use crate::keys::{self, KeyError, Pin, Seed};
 use crate::limits::{DECISION_TRIES_MAX, HOLD_MS, RECONNECT_FIRST_MS};
 use crate::random;
 use crate::review::question::Verdict;
@@ -161,7 +161,7 @@ fn admit(console: &Console, review: &mut Review, decision: Decision) -> Result<A
 
 async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted) -> Result<ShownReceipt, Told> {
     let Admitted { kind, reason, denial, context, unlocking } = admitted;
-    let seed = unlock(console, unlocking).await?;
+    let seed = unlock(console, request, unlocking).await?;
     let key = SecretKey::from_seed(&seed);
     let client = console.shared().client.clone().ok_or_else(|| Told::new("E-NET-1", strings::GATE_UNREACHABLE))?;
     let standing = console.standing().ok_or_else(|| Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER))?;
@@ -228,7 +228,7 @@ async fn tie(console: &Console, client: &ApproverClient, id: &RequestId, standin
 }
 
 /// The approval key: from the session of an earlier PIN where that is enough, else from the keyring.
-async fn unlock(console: &Arc<Console>, unlocking: Unlocking) -> Result<Seed, Told> {
+async fn unlock(console: &Arc<Console>, request: &str, unlocking: Unlocking) -> Result<Seed, Told> {
     let Unlocking { pin, always_pin } = unlocking;
     let now_ms = clock::now_ms();
     let told = |error: &KeyError| Told::of_key(error, now_ms);
@@ -241,13 +241,12 @@ async fn unlock(console: &Arc<Console>, unlocking: Unlocking) -> Result<Seed, To
     let membership = console.membership().ok_or_else(|| Told::new("E-KEY-4", strings::NOT_ENROLLED))?;
     let (keyring, waits) = (console.keyring.clone(), console.waits.clone());
     let binding = membership.binding(&console.profile);
-    let unlocked = tokio::task::spawn_blocking(move || {
+    let unlock = move || {
         let sealed = keyring.approval_key(&binding)?;
         waits.attempt(now_ms, || sealed.open(&pin, &binding))
-    })
-    .await
-    .map_err(|_| told(&KeyError::NoService))?;
-    let seed = unlocked.map_err(|error| told(&error))?;
+    };
+    let locked = || progress(console, request, told(&KeyError::Locked).line());
+    let seed = keys::asked(unlock, locked).await.map_err(|error| told(&error))?;
     if SecretKey::from_seed(&seed).public() != membership.approval_key {
         return Err(told(&KeyError::Foreign));
     }

@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::enrolment::{self, EnrolmentFault, Kept, Membership, Randomness};
 use crate::errors::Told;
 use crate::html::{Element, Tag, el};
-use crate::keys::{Pin, PinFault};
+use crate::keys::{self, KeyError, Pin, PinFault};
 use crate::random;
 use crate::review::page::top;
 use crate::strings;
@@ -26,6 +26,8 @@ pub struct Sheet {
     /// What the invite's gate offers, once it was asked.
     offer: Option<(Invite, Offer)>,
     busy: bool,
+    /// What the page says while an act is under way.
+    pub note: String,
 }
 
 impl Sheet {
@@ -191,6 +193,7 @@ pub async fn perform(console: &Arc<Console>, sheet: &impl Held, nonce: &str, act
     let begun = sheet.with(|sheet| {
         let free = sheet.nonce == nonce && !sheet.busy;
         sheet.busy |= free;
+        sheet.note.clear();
         free
     });
     if begun != Some(true) {
@@ -240,9 +243,11 @@ async fn make_keys(console: &Arc<Console>, sheet: &impl Held, fields: Fields) ->
     };
     let random = Randomness { approval: random::seed(), device: random::seed(), salt: random::bytes(), nonce: random::bytes() };
     let (profile, keyring) = (console.profile.clone(), console.keyring.clone());
-    let kept = tokio::task::spawn_blocking(move || enrolment::make_keys(&profile, &keyring, &invite, &offer, &label, &pin, &random))
-        .await
-        .map_err(|_| EnrolmentFault::Key(crate::keys::KeyError::NoService))??;
+    let make = move || Ok(enrolment::make_keys(&profile, &keyring, &invite, &offer, &label, &pin, &random));
+    let locked = || {
+        sheet.with(|sheet| sheet.note = Told::of_key(&KeyError::Locked, clock::now_ms()).line());
+    };
+    let kept = keys::asked(make, locked).await.map_err(EnrolmentFault::Key)??;
     console.shared().kept = Some(kept);
     Ok(Outcome::next_page())
 }

@@ -33,11 +33,13 @@ pub struct SheetState {
     gate: String,
     clock: String,
     key: String,
+    /// Said while an act is under way.
+    note: String,
 }
 
-fn state_of(console: &Shared, version: String) -> SheetState {
+fn state_of(console: &Shared, version: String, note: String) -> SheetState {
     let TopLine { gate, clock, key } = top_line(console);
-    SheetState { version, gate, clock, key }
+    SheetState { version, gate, clock, key, note }
 }
 
 pub fn begin_enrolment(app: &AppHandle) {
@@ -65,8 +67,8 @@ pub fn draw_keys(app: &AppHandle) -> Document {
 
 #[tauri::command]
 pub async fn enrolment_state(console: State<'_, Shared>, sheets: State<'_, Sheets>) -> Result<SheetState, Told> {
-    let version = sheets.with(|sheet| enrolment::version(&console, sheet)).unwrap_or_default();
-    Ok(state_of(&console, version))
+    let (version, note) = sheets.with(|sheet| (enrolment::version(&console, sheet), sheet.note.clone())).unwrap_or_default();
+    Ok(state_of(&console, version, note))
 }
 
 #[tauri::command]
@@ -84,7 +86,7 @@ pub async fn enrolment_act(
 
 #[tauri::command]
 pub async fn keys_state(console: State<'_, Shared>) -> Result<SheetState, Told> {
-    Ok(state_of(&console, keys::version(&console)))
+    Ok(state_of(&console, keys::version(&console), String::new()))
 }
 
 #[tauri::command]

@@ -47,6 +47,9 @@
   }
   document.addEventListener("keydown", (event) => { if (event.isTrusted && event.key === "Escape" && !event.target.matches("input, textarea")) act("close", {}); });
   /* What is typed is not lost to a change of state: the act that follows draws the page anew. */
-  const tick = () => call(page.stateCommand, {}).then((state) => { if (state.version !== page.version && !inFlight && !typed()) reload(); }, () => {}).finally(() => setTimeout(tick, 1000));
+  const tick = () => call(page.stateCommand, {}).then((state) => {
+    if (state.version !== page.version && !inFlight && !typed()) reload();
+    if (inFlight && state.note !== "" && one("#message").textContent !== state.note) message(state.note);
+  }, () => {}).finally(() => setTimeout(tick, 1000));
   tick();
 })();

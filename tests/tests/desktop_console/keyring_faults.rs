@@ -41,6 +41,12 @@ async fn refused_keys(scene: &Scene, id: &str) -> Outcome<String> {
     console.begin_enrolment(&scene.invite).await?;
     console.choose_pin(PIN).await?;
     let said = console.driver.wait_for_text("#message", id).await?;
+    if id == "E-KEY-2" {
+        // The system asks in a window of its own, and the person closes it.
+        scene.desktop.run("xdotool", &["key", "Escape"])?;
+        let closed = console.driver.wait_for_text("#message", "E-KEY-3").await?;
+        scene.say(&format!("after its window was closed: {closed}"));
+    }
     check(!scene.profile.join("enrolment.json").exists() || !enrolment(scene)?.contains("\"made\""), || {
         "keys were made without a keyring".to_owned()
     })?;

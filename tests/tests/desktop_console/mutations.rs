@@ -6,10 +6,18 @@ use vidimus_tests::desktop::Options;
 
 use crate::scene::{Outcome, Scene, ask, check, is_long, play};
 
-/// A tool's arguments as members and their JSON, and for each other values that look like it or are close to it. The first two of a
-/// list are tried always, the others in the longer run.
+/// Whose list the tool is on.
+#[derive(Clone, Copy)]
+enum Caller {
+    Billing,
+    Support,
+    Treasury,
+}
+
+/// A tool's arguments as members and their JSON, and for each other values that look like it or are close to it. The first of a
+/// list is tried always, the others in the longer run.
 struct Case {
-    agent: &'static str,
+    agent: Caller,
     tool: &'static str,
     members: &'static [(&'static str, &'static str, &'static [&'static str])],
 }
@@ -37,7 +45,7 @@ const TEXTS: &[&str] = &[
 
 const CASES: &[Case] = &[
     Case {
-        agent: "billing",
+        agent: Caller::Billing,
         tool: "refund",
         members: &[
             ("invoice", r#""invoice_842""#, &[r#""invoice_851""#, r#""invoice_8421""#, r#""invoice_84_2""#]),
@@ -47,7 +55,7 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        agent: "billing",
+        agent: Caller::Billing,
         tool: "issue_credit",
         members: &[
             ("customer", r#""customer_ada""#, &[r#""customer_bert""#, r#""customer_ada_""#]),
@@ -57,7 +65,7 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        agent: "billing",
+        agent: Caller::Billing,
         tool: "cancel_subscription",
         members: &[
             ("subscription", r#""sub_77""#, &[r#""sub_78""#, r#""sub_7-7""#]),
@@ -66,7 +74,7 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        agent: "support",
+        agent: Caller::Support,
         tool: "send_email",
         members: &[
             ("to", r#""bert@example.org""#, &[r#""bert@example.com""#, r#""bert@exarnple.org""#]),
@@ -75,16 +83,16 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        agent: "support",
+        agent: Caller::Support,
         tool: "crm_set_status",
         members: &[
             ("customer", r#""customer_ada""#, &[r#""customer_bert""#]),
             ("status", r#""lead""#, &[r#""customer""#, r#""churned""#, r#""contract_sent""#]),
         ],
     },
-    Case { agent: "support", tool: "contract_workflow", members: &[("customer", r#""customer_ada""#, &[r#""customer_bert""#])] },
+    Case { agent: Caller::Support, tool: "contract_workflow", members: &[("customer", r#""customer_ada""#, &[r#""customer_bert""#])] },
     Case {
-        agent: "treasury",
+        agent: Caller::Treasury,
         tool: "wire_transfer",
         members: &[
             ("payee", r#""payee_fixtures""#, &[r#""payee_makebelieve""#, r#""payee_fixture5""#]),
@@ -101,21 +109,29 @@ const TRIED: usize = 1;
 #[tokio::test(flavor = "multi_thread")]
 async fn changing_any_argument_changes_the_visible_text() {
     let name = "changing_any_argument_changes_the_visible_text";
-    // The workflow is on nobody's list in the company's own table.
-    let listed = |table: String| table.replace(r#""crm_set_status", "send_email","#, r#""crm_set_status", "send_email", "contract_workflow","#);
+    // The workflow is on nobody's list in the company's own table, and two would have to sign a wire.
+    let listed = |table: String| {
+        let listed = table.replace(r#""crm_set_status", "send_email","#, r#""crm_set_status", "send_email", "contract_workflow","#);
+        listed.replace(r#"role = "treasury", quorum = 2"#, r#"role = "treasury", quorum = 1"#)
+    };
     let roles = &["billing-approver", "support-lead", "treasury"];
     play(Scene::set_with(name, roles, Options::default(), listed).await, async |scene| {
         let console = scene.founder().await?;
+        let (billing, support, treasury) = (scene.agent("billing")?, scene.agent("support")?, scene.agent("treasury")?);
         let mut windows = 0;
         for case in CASES {
-            let agent = agent_of(scene, case.agent)?;
+            let agent = match case.agent {
+                Caller::Billing => &billing,
+                Caller::Support => &support,
+                Caller::Treasury => &treasury,
+            };
             let base = arguments(case, None);
-            let before = seen(&console, &agent, case.tool, &base, &mut windows).await?;
+            let before = seen(&console, agent, case.tool, &base, &mut windows).await?;
             for (at, (member, _, others)) in case.members.iter().enumerate() {
                 let tried = if is_long() { others.len() } else { TRIED };
                 for other in &others[..tried.min(others.len())] {
                     let changed = arguments(case, Some((at, other)));
-                    let after = seen(&console, &agent, case.tool, &changed, &mut windows).await?;
+                    let after = seen(&console, agent, case.tool, &changed, &mut windows).await?;
                     check(before != after, || format!("`{}.{member}` as {other} looks the same: {after}", case.tool))?;
                 }
             }
@@ -124,10 +140,6 @@ async fn changing_any_argument_changes_the_visible_text() {
         scene.close(console).await
     })
     .await;
-}
-
-fn agent_of(scene: &Scene, name: &str) -> Outcome<AgentClient> {
-    scene.agent(name)
 }
 
 fn arguments(case: &Case, change: Option<(usize, &str)>) -> String {

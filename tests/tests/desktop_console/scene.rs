@@ -62,12 +62,7 @@ impl Scene {
     }
 
     /// The same with a changed effect table.
-    pub async fn set_with(
-        name: &'static str,
-        roles: &[&str],
-        options: Options,
-        change: impl FnOnce(String) -> String,
-    ) -> Outcome<Scene> {
+    pub async fn set_with(name: &'static str, roles: &[&str], options: Options, change: impl FnOnce(String) -> String) -> Outcome<Scene> {
         let folder = tempfile::Builder::new().prefix("vidimus-scene-").tempdir()?;
         let company = Company::start(CompanyOptions::new(COMPANY_TOKEN)).await?;
         let inspector = company.inspector()?;
@@ -79,7 +74,19 @@ impl Scene {
         let profile = folder.path().join("console");
         std::fs::create_dir_all(&profile)?;
         let console_program = Binary::path("vidimus")?;
-        Ok(Scene { desktop, gate, home, inspector, invite, profile, console_program, console: Mutex::default(), name, _company: company, folder })
+        Ok(Scene {
+            desktop,
+            gate,
+            home,
+            inspector,
+            invite,
+            profile,
+            console_program,
+            console: Mutex::default(),
+            name,
+            _company: company,
+            folder,
+        })
     }
 
     /// The console's main window.

@@ -26,10 +26,7 @@ fn trusted_commands(nonce: &str) -> Vec<(&'static str, Value)> {
         ("keys_state", json!({})),
         ("keys_act", act),
         // What would open, move or script a window.
-        (
-            "plugin:webview|create_webview_window",
-            json!({ "options": { "label": "review-8", "url": "index.html" } }),
-        ),
+        ("plugin:webview|create_webview_window", json!({ "options": { "label": "review-8", "url": "index.html" } })),
         ("plugin:webview|create_webview", json!({ "options": { "label": "review-8", "url": "index.html" } })),
         ("plugin:window|create", json!({ "options": { "label": "review-8" } })),
         ("plugin:webview|webview_close", json!({ "label": "main" })),
