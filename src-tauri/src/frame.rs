@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::console::{Console, GateState, KeyState};
+use crate::errors::Told;
 use crate::inbox::decidable;
+use crate::mirror::Mirror;
 use crate::review::state::clock_text;
 use crate::settings::{Privacy, Theme};
 use crate::strings;
@@ -42,6 +44,7 @@ pub struct MirrorText {
     pub state: &'static str,
     pub size: String,
     pub text: String,
+    pub error_id: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -124,14 +127,17 @@ pub fn console_state(console: &Console) -> ConsoleState {
 fn mirror_text(console: &Console) -> MirrorText {
     let fault = console.shared().mirror_fault.clone();
     let slot = console.mirror();
-    let Some(mirror) = slot.as_ref() else {
-        return MirrorText { state: "empty", size: "0".to_owned(), text: fault.map(|told| told.text).unwrap_or_default() };
+    let size = slot.as_ref().map_or(0, Mirror::size);
+    let broken = slot.as_ref().and_then(Mirror::broken).map(|(position, _)| Told::new("E-AUD-1", strings::log_broken(position)));
+    let (state, told) = match (broken.or(fault), size) {
+        (Some(told), _) => ("broken", Some(told)),
+        (None, 0) => ("empty", None),
+        (None, _) => ("verified", None),
     };
-    let size = grouped(&mirror.size().to_string());
-    match (mirror.broken(), fault, mirror.size()) {
-        (Some((position, _)), _, _) => MirrorText { state: "broken", size, text: strings::log_broken(position) },
-        (None, Some(told), _) => MirrorText { state: "broken", size, text: told.text },
-        (None, None, 0) => MirrorText { state: "empty", size, text: String::new() },
-        (None, None, _) => MirrorText { state: "verified", size, text: String::new() },
+    MirrorText {
+        state,
+        size: grouped(&size.to_string()),
+        error_id: told.as_ref().map(|told| told.id),
+        text: told.map(|told| told.text).unwrap_or_default(),
     }
 }

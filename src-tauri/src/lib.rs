@@ -19,6 +19,7 @@ pub mod notify;
 pub mod profile;
 pub mod random;
 pub mod review;
+pub mod screen_lock;
 pub mod settings;
 pub mod sheets;
 pub mod shell;

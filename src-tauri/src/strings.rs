@@ -211,6 +211,10 @@ pub fn compared_with(at: &str, request: &str, same_agent: bool) -> String {
     format!("last approved: {agent}, {at}, {request}")
 }
 
+pub fn fingerprint(groups: &str) -> String {
+    format!("= fingerprint {groups}")
+}
+
 pub fn same_values(paths: &[String]) -> String {
     if paths.len() == 1 {
         format!("1 value the same: {}", paths.join(", "))

@@ -1,7 +1,9 @@
 //! The arguments: as values, as the bytes' text, as hexadecimal.
 
 use jiff::tz::TimeZone;
-use vidimus_core::render::{NodeKind, Reading};
+use vidimus_core::decision::ROSTER_CHANGE;
+use vidimus_core::render::{Node, NodeKind, Reading};
+use vidimus_core::sign::PublicKey;
 use vidimus_core::table::Format;
 
 use crate::html::{Element, PageQuery, Tag, el};
@@ -78,7 +80,7 @@ fn rendered(review: &Review, page: usize, zone: &TimeZone, now_ms: i64) -> Eleme
         let row = match &part.shown {
             Shown::Warnings | Shown::Says => continue,
             Shown::Value { index } => review.card.values.get(*index).map(|value| {
-                let drawn = el(Tag::Div).class("values").children(drawn(value, zone, now_ms));
+                let drawn = el(Tag::Div).class("values").children(drawn(&review.card.listed.tool, value, zone, now_ms));
                 (value, drawn, None)
             }),
             Shown::Block { index, number, of, pieces } => review.card.values.get(*index).map(|value| {
@@ -123,7 +125,7 @@ fn argument(part: &Part, value: &Value, drawn: Element, note: Option<String>) ->
 }
 
 /// The literal first, then its readings; both always shown.
-fn drawn(value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element> {
+fn drawn(tool: &str, value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element> {
     let node = &value.node;
     let word = |text: &str| el(Tag::Div).class("value").child(literal::word(text));
     let note = |text: String| el(Tag::Div).class("note").text(text);
@@ -141,6 +143,9 @@ fn drawn(value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element> {
         }
         NodeKind::String => {
             let mut drawn = vec![literal::value(&node.literal)];
+            if let Some(digest) = key_fingerprint(tool, node) {
+                drawn.push(el(Tag::Div).class("reading").text(strings::fingerprint(&strings::hash_groups(&digest))));
+            }
             match (&value.reading, &node.format) {
                 (Some(Reading::Account { grouped, checked }), _) => {
                     drawn.push(el(Tag::Div).class("reading").text(format!("= {}", one_line(grouped))));
@@ -163,6 +168,13 @@ fn drawn(value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element> {
             drawn
         }
     }
+}
+
+/// The fingerprint of a key that a roster change admits: the enrolling console shows the same.
+fn key_fingerprint(tool: &str, node: &Node) -> Option<String> {
+    let is_key = tool == ROSTER_CHANGE && matches!(node.path.as_str(), "/approval_key" | "/device_key");
+    let key: PublicKey = node.literal.parse().ok().filter(|_| is_key)?;
+    Some(key.digest().to_string())
 }
 
 fn grouped_count(count: usize) -> String {

@@ -108,6 +108,7 @@ fn set_up(app: &AppHandle, console: &Shared, arguments: &Arguments) -> Result<()
     windows::open_main(app, console, arguments.hidden)?;
     main_commands::forward_changes(app, console);
     notices::start(app, console);
+    crate::screen_lock::watch(console.clone());
     tauri::async_runtime::spawn(link::follow(console.clone()));
     if let Some(request) = arguments.request.clone() {
         open_when_known(app, console, request);
@@ -121,7 +122,7 @@ fn second_start(app: &AppHandle, words: Vec<String>) {
     let console = app.state::<Shared>().inner().clone();
     match arguments.request {
         Some(request) => open_when_known(app, &console, request),
-        None => windows::show_main(app),
+        None => windows::show_main(app, &console),
     }
 }
 
@@ -142,12 +143,8 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
     let console = app.state::<Shared>().inner().clone();
     match event {
         WindowEvent::CloseRequested { api, .. } if label == windows::MAIN => {
-            if notices::keeps_running(app) {
-                api.prevent_close();
-                windows::hide_main(app);
-            } else {
-                app.exit(0);
-            }
+            api.prevent_close();
+            close_main(app.clone());
         }
         WindowEvent::Destroyed => {
             if let Some(request) = windows::request_of(label)
@@ -167,6 +164,18 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
         }
         _ => {}
     }
+}
+
+/// Hides the window where a tray shows that the console runs on; else it goes, and the program with the last window, so
+/// that an open request is not lost. Asked on a thread of its own: a desktop may take seconds to say whether it has a tray.
+fn close_main(app: AppHandle) {
+    tauri::async_runtime::spawn_blocking(move || {
+        if notices::keeps_running(&app) {
+            windows::hide_main(&app);
+        } else {
+            windows::remove_main(&app);
+        }
+    });
 }
 
 /// The page of a review window, drawn now.

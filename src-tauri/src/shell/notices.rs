@@ -50,10 +50,10 @@ fn hear(app: &AppHandle, console: &Shared, event: Event) {
         // Where it opens, its page has everything that the notification left out.
         Event::Open(Target::Request(request)) => {
             if windows::open_review(app, console, &request.to_string()).is_err() {
-                windows::show_main(app);
+                windows::show_main(app, console);
             }
         }
-        Event::Open(Target::Inbox) => windows::show_main(app),
+        Event::Open(Target::Inbox) => windows::show_main(app, console),
         Event::Service(service) => {
             let fault = match service {
                 Service::Present => None,
@@ -73,7 +73,7 @@ fn hear(app: &AppHandle, console: &Shared, event: Event) {
 
 fn act(app: &AppHandle, action: TrayAction) {
     match action {
-        TrayAction::OpenInbox | TrayAction::OpenConsole => windows::show_main(app),
+        TrayAction::OpenInbox | TrayAction::OpenConsole => windows::show_main(app, &app.state::<Shared>()),
         TrayAction::Quit => app.exit(0),
     }
 }

@@ -114,7 +114,7 @@ pub async fn review_next(app: AppHandle, window: WebviewWindow, console: State<'
         if let Some(next) = next
             && windows::open_review(&app, &console, &next).is_err()
         {
-            windows::show_main(&app);
+            windows::show_main(&app, &console);
         }
     });
     Ok(())

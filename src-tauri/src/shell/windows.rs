@@ -40,9 +40,18 @@ pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Resu
     Ok(())
 }
 
-pub fn show_main(app: &AppHandle) {
+pub fn show_main(app: &AppHandle, console: &Shared) {
+    match app.get_webview_window(MAIN) {
+        Some(window) => raise(&window),
+        // A desktop that gives no window leaves what is open.
+        None => drop(open_main(app, console, false)),
+    }
+}
+
+/// The main window goes; the program ends with the last window.
+pub fn remove_main(app: &AppHandle) {
     if let Some(window) = app.get_webview_window(MAIN) {
-        raise(&window);
+        let _ = window.destroy();
     }
 }
 

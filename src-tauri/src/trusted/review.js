@@ -31,7 +31,8 @@
     lines("#locks", state.hard_locks.concat(state.soft_locks));
     lines("#hard-locks", state.hard_locks);
     lines("#progress", state.progress);
-    one("#approve-form").hidden = state.hard_locks.length > 0;
+    // What was typed stays readable, to be copied.
+    one("#approve-form").hidden = state.hard_locks.length > 0 && !(panel === "approve" && typed());
     one("#hard-locks").hidden = state.hard_locks.length === 0;
     one("#pin-field").hidden = !state.pin_needed; one("#deny-pin-field").hidden = !state.deny_pin_needed;
     all("[data-approve]").forEach((node) => node.setAttribute("aria-disabled", String(!state.can_approve)));
@@ -145,18 +146,22 @@
   /* A press counts when it began and ended on the control. A repeated key is no press. */
   const press = (control, commit) => {
     let began = null;
-    control.addEventListener("pointerdown", own((event) => { if (event.button === 0) began = "pointer"; }));
+    // A press that begins on a locked control never counts, also when it ends on an open one.
+    const locked = () => control.getAttribute("aria-disabled") === "true";
+    const reasons = () => { if (latest) message((control.dataset.deny === undefined ? latest.hard_locks.concat(latest.soft_locks) : [latest.deny_note]).join(" ")); };
+    control.addEventListener("pointerdown", own((event) => { if (event.button === 0) { if (locked()) reasons(); else began = "pointer"; } }));
     control.addEventListener("pointerleave", () => { began = null; });
     control.addEventListener("click", own((event) => {
       event.preventDefault();
       // Without pointer and key it comes from assistive technology.
-      if (began === "pointer" || event.detail === 0) commit();
+      if ((began === "pointer" || event.detail === 0) && !locked()) commit();
       began = null;
     }));
     control.addEventListener("keydown", own((event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      if (!event.repeat) began = event.key;
+      if (event.repeat) return;
+      if (locked()) reasons(); else began = event.key;
     }));
     control.addEventListener("keyup", own((event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
