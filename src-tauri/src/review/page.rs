@@ -60,7 +60,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
     let review = &*review;
     let card = &review.card;
     let comparison = console.read(|mirror| crate::review::compare::with_last(card, mirror)).flatten();
-    let mut column = el(Tag::Div).class("column").child(sections::lead(card)).child(banner());
+    let mut column = el(Tag::Div).class("column").child(sections::lead(card));
     if page == 1 {
         column = column.optional(sections::warnings(review, view == View::Rendered));
     }
@@ -106,15 +106,4 @@ pub fn top(console: &Console, environment: Option<&str>) -> Element {
         strings::TOP_KEY,
         key,
     ))
-}
-
-/// What changed about the request since it was opened. Its place is always there.
-fn banner() -> Element {
-    el(Tag::Div)
-        .class("notice bad")
-        .attr("data-part", "banner")
-        .attr("role", "status")
-        .attr("data-live", "banner")
-        .attr("data-empty-hidden", "")
-        .flag("hidden", true)
 }

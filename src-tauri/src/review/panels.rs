@@ -41,7 +41,7 @@ fn bar() -> Element {
         .attr("id", "bar")
         .child(button("start-denying", strings::DENY).child(key("D")))
         .child(button("start-approving", strings::START_APPROVING).child(key("A")))
-        .child(el(Tag::P).class("why").attr("id", "why").child(live("why")))
+        .child(el(Tag::P).class("why").attr("id", "why").attr("data-part", "why").attr("role", "status").child(live("why")))
 }
 
 fn panel(id: &'static str) -> Element {

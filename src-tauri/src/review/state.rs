@@ -21,7 +21,7 @@ pub struct ReviewState {
     pub left: String,
     pub expires: String,
     pub approvals: String,
-    pub banner: String,
+    pub why_is_hard: bool,
     pub why: String,
     pub seen: String,
     pub pin_note: String,
@@ -83,7 +83,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         left: left(&locks, &listed, now_ms),
         expires: expires(console, &locks, &listed, now_ms),
         approvals: strings::approvals(needed, listed.given),
-        banner: banner(&locks, review),
+        why_is_hard: !locks.hard.is_empty() && review.receipt.is_none(),
         why: why(&locks, review),
         seen: strings::seen(review.parts.count() - unseen.len(), review.parts.count()),
         pin_note: if pin_needed { strings::PIN_NEEDED.to_owned() } else { strings::PIN_NOT_NEEDED.to_owned() },
@@ -137,16 +137,14 @@ pub fn approve_label(review: &Review) -> String {
     }
 }
 
-fn banner(locks: &Locks, review: &Review) -> String {
-    if review.receipt.is_some() { String::new() } else { locks.hard.join(" ") }
-}
-
 fn why(locks: &Locks, review: &Review) -> String {
     if review.receipt.is_some() {
         return String::new();
     }
-    let first = locks.hard.first().or_else(|| locks.soft.first());
-    first.cloned().unwrap_or_else(|| strings::READY.to_owned())
+    if !locks.hard.is_empty() {
+        return locks.hard.join(" ");
+    }
+    locks.soft.first().cloned().unwrap_or_else(|| strings::READY.to_owned())
 }
 
 /// The words of the bar at the top of every window.

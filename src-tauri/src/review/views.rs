@@ -20,7 +20,7 @@ use crate::trusted::literal;
 
 const BYTES_PER_ROW: usize = 16;
 /// Bytes of one line of the raw view.
-const RAW_LINE_BYTES: usize = 96;
+const RAW_LINE_BYTES: usize = 80;
 
 /// How many pages a view has.
 pub fn pages(review: &Review, view: View) -> usize {

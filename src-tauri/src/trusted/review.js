@@ -26,8 +26,9 @@
   const apply = (state) => {
     latest = state;
     nonce = state.nonce;
-    for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "banner", "why", "seen", "pin_note", "approve_label", "deny_note"]) write(name, state[name]);
+    for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "why", "seen", "pin_note", "approve_label", "deny_note"]) write(name, state[name]);
     if (page.contentVersion !== state.content_version) { location.reload(); return; }
+    one("#why").classList.toggle("hard", state.why_is_hard);
     lines("#locks", state.hard_locks.concat(state.soft_locks));
     lines("#hard-locks", state.hard_locks);
     lines("#progress", state.progress);
@@ -69,7 +70,7 @@
     one("#receipt h2").focus();
     say(received.heading);
   };
-  const refresh = () => call("review_state", { focused: document.hasFocus() }).then(apply, () => { write("banner", page.silent); });
+  const refresh = () => call("review_state", { focused: document.hasFocus() }).then(apply, () => { write("why", page.silent); one("#why").classList.add("hard"); });
   const tick = () => refresh().finally(() => setTimeout(tick, inFlight ? 150 : 500));
 
   /* Which parts have been on screen. */
