@@ -84,7 +84,10 @@ impl GateHome {
     pub fn add_agent(&self, name: &str, owner: Option<&str>) -> Result<String, GateError> {
         let mut command = self.command("agent");
         command.args(["add", name]).arg("--data").arg(self.data());
-        command.args(owner.into_iter().flat_map(|owner| ["--owner", owner]));
+        match owner {
+            Some(owner) => command.args(["--owner", owner]),
+            None => command.arg("--no-owner"),
+        };
         self.word_of("agent add", command, "vda_")
     }
 

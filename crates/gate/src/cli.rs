@@ -104,8 +104,11 @@ pub struct AgentAdd {
     #[arg(long)]
     pub data: PathBuf,
     /// The person who answers for it, and who therefore never decides on its requests
-    #[arg(long)]
+    #[arg(long, required_unless_present = "no_owner", conflicts_with = "no_owner")]
     pub owner: Option<PersonId>,
+    /// Nobody enrolled here answers for it: its requests are then nobody's own. To be said, never assumed
+    #[arg(long)]
+    pub no_owner: bool,
     /// The agent that sends it
     #[arg(long)]
     pub parent: Option<Name>,

@@ -108,10 +108,11 @@ async fn one_database_has_one_gate_and_the_command_line_asks_it() {
     // The running gate was not disturbed, and still answers the command line.
     let credential = house.credential("research", &[]);
     assert!(AgentClient::new(&house.url, credential).expect("a client").tools().await.is_ok());
-    let twice = house.command(&["agent", "add", "research"]);
-    assert!(!twice.status.success());
-    let unowned = house.command(&["agent", "add", "Not A Name"]);
-    assert!(!unowned.status.success());
+    // A second one of the name, one that says nothing of its owner, one that has no name.
+    for refused in [&["research", "--no-owner"][..], &["support"], &["Not A Name", "--no-owner"]] {
+        let added = house.command(&[&["agent", "add"], refused].concat());
+        assert!(!added.status.success(), "{refused:?}");
+    }
     house.end();
     // Without a running gate the command does it by itself.
     house.credential("billing", &[]);

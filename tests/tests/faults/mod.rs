@@ -96,7 +96,8 @@ impl House {
     /// The credential of a new agent. `more` are options such as `--owner` and `--parent`.
     pub fn credential(&self, name: &str, more: &[&str]) -> String {
         let data = self.home.data().display().to_string();
-        let added = self.command(&[&["agent", "add", name, "--data", &data], more].concat());
+        let owner: &[&str] = if more.contains(&"--owner") { &[] } else { &["--no-owner"] };
+        let added = self.command(&[&["agent", "add", name, "--data", &data], more, owner].concat());
         let text = String::from_utf8_lossy(&added.stdout).into_owned();
         let found = text.split_whitespace().find(|word| word.starts_with("vda_")).map(str::to_owned);
         found.unwrap_or_else(|| panic!("no credential: {text}{}", String::from_utf8_lossy(&added.stderr)))

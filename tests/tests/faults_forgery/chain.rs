@@ -107,7 +107,8 @@ fn operators_tools_decide_nothing(house: &House, request: RequestId) {
         &["approver", "approve", &request, "--data", &data],
         &["request", "approve", &request, "--data", &data],
         &["decide", &request, "--approve", "--data", &data],
-        &["agent", "add", "billing", "--data", &data],
+        &["agent", "add", "billing", "--no-owner", "--data", &data],
+        &["agent", "add", "treasury", "--data", &data],
         &["agent", "remove", "billing", "--data", &data],
         &["table", "sign", "--data", &data],
     ] {

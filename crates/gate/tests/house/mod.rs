@@ -113,7 +113,8 @@ impl House {
     }
 
     pub fn credential(&self, name: &str, more: &[&str]) -> String {
-        let added = self.command(&[&["agent", "add", name], more].concat());
+        let owner: &[&str] = if more.contains(&"--owner") { &[] } else { &["--no-owner"] };
+        let added = self.command(&[&["agent", "add", name], more, owner].concat());
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         line_with(&added, "vda_")
     }
