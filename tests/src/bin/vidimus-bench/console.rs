@@ -28,6 +28,12 @@ const CALLS: usize = 12;
 /// Calls of the first round before any counts: the page's and the mirror's first are slower, and happen once a day.
 const CALLS_BEFORE: usize = 3;
 
+/// Requests that have ended before the calls of the crowded inbox: as many as the console lists.
+const ENDED: usize = 300;
+
+/// Requests that wait in the crowded inbox.
+const WAITING: usize = 50;
+
 /// Between two rounds. The first request of a class pops up at once, further ones are held together for a minute.
 const BETWEEN_ROUNDS: Duration = Duration::from_secs(62);
 
@@ -47,6 +53,7 @@ struct Taken {
     said: Vec<f64>,
     drawn: Vec<f64>,
     notified: Vec<f64>,
+    said_crowded: Vec<f64>,
 }
 
 /// Measures.
@@ -66,6 +73,8 @@ pub async fn run(bench: &Bench) -> Result<Vec<Figure>, BenchError> {
 async fn measure(house: &House, desktop: &Desktop, console: &Console) -> Result<Taken, BenchError> {
     console.enrol(&house.invite, PIN).await?;
     let inbox = Inbox::observe(console).await?;
+    // Who looks at the inbox gets no notification of what it says anyway.
+    desktop.look_away()?;
     let credential = house.credentials.first().map(String::as_str).unwrap_or_default();
     let agent = Client::new(&house.gate.url, credential)?;
     let support = Client::new(&house.gate.url, &house.home.add_agent("support", None)?)?;
@@ -86,7 +95,25 @@ async fn measure(house: &House, desktop: &Desktop, console: &Console) -> Result<
             tokio::time::sleep_until(next).await;
         }
     }
+    taken.said_crowded = crowded(console, &inbox, &agent).await?;
     Ok(taken)
+}
+
+/// The same calls once the inbox is full of what waits and the copy of the log of what has ended.
+async fn crowded(console: &Console, inbox: &Inbox<'_>, agent: &Client) -> Result<Vec<f64>, BenchError> {
+    let from = CALLS_BEFORE + ROUNDS * CALLS;
+    for number in from..from + ENDED + WAITING {
+        let (answer, _) = agent.call_expecting("pending", "issue_credit", &credit(number)).await?;
+        if number < from + ENDED {
+            agent.withdraw(&answer.call).await?;
+        }
+    }
+    console.show_rows(WAITING).await?;
+    let mut taken = Taken::default();
+    for call in 0..CALLS {
+        on_screen(inbox, agent, from + ENDED + WAITING + call, &mut taken).await?;
+    }
+    Ok(taken.said)
 }
 
 /// One call of each class that the inbox's own calls are not of: all of them are the first of theirs for a minute.
@@ -149,6 +176,7 @@ fn figures(taken: &Taken) -> Vec<Figure> {
         ms("console.request_drawn_ms", median(&taken.drawn), n),
         ms("console.call_round_trip_ms", median(&taken.round_trip), n),
         Figure::new("console.request_on_screen_ratio", median(&taken.said) / median(&taken.round_trip), "ratio", n),
+        ms("console.request_on_screen_crowded_ms", median(&taken.said_crowded), taken.said_crowded.len()),
         ms("console.notification_ms", median(&taken.notified), taken.notified.len()),
         ms("console.notification_ms_p95", p95(&taken.notified), taken.notified.len()),
     ]

@@ -19,6 +19,8 @@ pub fn describe(folder: &Path) -> BTreeMap<&'static str, String> {
         ("memory", read("/proc/meminfo").and_then(|text| field(&text, "MemTotal"))),
         ("kernel", read("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned())),
         ("file_system", read("/proc/mounts").and_then(|text| file_system(&text, folder))),
+        // What else ran in the minute before: a machine that was busy says so.
+        ("load_before", read("/proc/loadavg").and_then(|text| text.split_whitespace().next().map(str::to_owned))),
         ("commit", answer("git", &["rev-parse", "--short=12", "HEAD"])),
         ("at", answer("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"])),
     ];

@@ -97,6 +97,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, String> {
 
 async fn run(arguments: &Arguments) -> Result<(), BenchError> {
     let bench = Bench::open().await?;
+    let machine = machine::describe(bench.folder());
     let mut figures: Vec<Figure> = Vec::new();
     for name in &arguments.benches {
         figures.extend(match name {
@@ -105,7 +106,7 @@ async fn run(arguments: &Arguments) -> Result<(), BenchError> {
             Name::Console => console::run(&bench).await?,
         });
     }
-    let report = Report { machine: machine::describe(bench.folder()), figures };
+    let report = Report { machine, figures };
     print!("{report}");
     if let Some(file) = &arguments.json {
         std::fs::write(file, report.json()?)?;
