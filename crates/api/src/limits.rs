@@ -22,7 +22,7 @@ pub const CALL_KEY_CHARS_MIN: usize = 16;
 pub const CALL_KEY_CHARS_MAX: usize = 128;
 
 /// The note of a denial. *Unit*: characters.
-pub const NOTE_CHARS_MAX: usize = 2000;
+pub const NOTE_CHARS_MAX: usize = vidimus_core::limits::REASON_CHARS_MAX;
 
 /// The reason of a decision. *Unit*: characters. A denial's kind and note, escaped.
 pub const REASON_CHARS_MAX: usize = 16 * 1024;

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use vidimus_core::bytes::{Digest, Nonce, Salt};
-use vidimus_core::code::{Code, Refusal};
+use vidimus_core::code::Refusal;
+pub use vidimus_core::denial::{Denial, DenialKind};
 use vidimus_core::ids::RequestId;
-use vidimus_core::json::{Fields, Json};
+use vidimus_core::json::Fields;
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
@@ -113,83 +114,10 @@ pub struct Challenge {
     pub checkpoint: String,
 }
 
-/// The kinds of reason for a denial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DenialKind {
-    /// The amount is wrong.
-    WrongAmount,
-    /// The recipient of the effect is wrong.
-    WrongPayee,
-    /// Nobody expected this call.
-    NotExpected,
-    /// It has been done already.
-    Duplicate,
-    /// A person has to do this, not an agent.
-    NeedsPerson,
-    /// Something else; the note says what.
-    Other,
-}
-
-impl DenialKind {
-    /// Every kind.
-    pub const ALL: &'static [DenialKind] = &[
-        DenialKind::WrongAmount,
-        DenialKind::WrongPayee,
-        DenialKind::NotExpected,
-        DenialKind::Duplicate,
-        DenialKind::NeedsPerson,
-        DenialKind::Other,
-    ];
-
-    /// The kind as it is written.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DenialKind::WrongAmount => "wrong_amount",
-            DenialKind::WrongPayee => "wrong_payee",
-            DenialKind::NotExpected => "not_expected",
-            DenialKind::Duplicate => "duplicate",
-            DenialKind::NeedsPerson => "needs_person",
-            DenialKind::Other => "other",
-        }
-    }
-}
-
-impl std::str::FromStr for DenialKind {
-    type Err = Refusal;
-
-    fn from_str(text: &str) -> Result<DenialKind, Refusal> {
-        DenialKind::ALL
-            .iter()
-            .copied()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| Refusal::new(Code::FieldMalformed, "the kind of the denial is unknown; use one that the protocol names"))
-    }
-}
-
-/// The reason of a denial, as the agent will read it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denial {
-    /// The kind.
-    pub kind: DenialKind,
-    /// The note to the agent; may be empty.
-    pub note: String,
-}
-
-impl Denial {
-    /// The reason that a denial's `reason_sha256` digests: the canonical form of kind and note.
-    ///
-    /// *Errors*: none for a note that is text; those of canonical form else.
-    pub fn reason(&self) -> Result<String, Refusal> {
-        let json = Json::object([("kind", self.kind.as_str().into()), ("note", self.note.as_str().into())]);
-        String::from_utf8(json.canonical()?).map_err(|_| Refusal::new(Code::JsonInvalidUtf8, "the note is not text; send UTF-8"))
-    }
-
-    fn read(fields: &Fields<'_>, name: &str) -> Result<Denial, Refusal> {
-        let fields = fields.object(name, &["kind", "note"])?;
-        let note = bounded(&fields, "note", 0, NOTE_CHARS_MAX)?.unwrap_or_default();
-        Ok(Denial { kind: fields.parsed("kind")?, note })
-    }
+fn read_denial(fields: &Fields<'_>, name: &str) -> Result<Denial, Refusal> {
+    let fields = fields.object(name, &["kind", "note"])?;
+    let note = bounded(&fields, "note", 0, NOTE_CHARS_MAX)?.unwrap_or_default();
+    Ok(Denial { kind: fields.parsed("kind")?, note })
 }
 
 /// The body of `POST /v1/requests/{id}/decisions`.
@@ -218,7 +146,7 @@ impl DecisionRequest {
             reason: bounded(&fields, "reason", 0, REASON_CHARS_MAX)?,
             reason_salt: fields.optional_parsed("reason_salt")?,
             context: bounded(&fields, "context", 0, CONTEXT_BYTES_MAX)?,
-            denial: fields.optional("denial", Denial::read)?,
+            denial: fields.optional("denial", read_denial)?,
         })
     }
 }

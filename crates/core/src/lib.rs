@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod checkpoint;
 pub mod code;
 pub mod decision;
+pub mod denial;
 pub mod dsse;
 pub mod frozen;
 pub mod ids;

@@ -4,9 +4,10 @@ use rusqlite::{Row, params};
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{self, Case, DecisionKind, Judgement, VerifiedDecision, reason_sha256};
+use vidimus_core::denial::Denial;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{PersonId, RequestId};
-use vidimus_core::json::{Fields, Json, Limits, parse};
+use vidimus_core::json::Json;
 use vidimus_core::limits::REASON_CHARS_MAX;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::record::RecordType;
@@ -22,18 +23,8 @@ use crate::log::to_i64;
 use crate::operations;
 use crate::requests;
 use crate::rows::StoredRequest;
-use crate::tokens::standing_approvals;
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
-
-/// Why a person said no, in words for the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// One word of the protocol's list.
-    pub kind: String,
-    /// The person's note.
-    pub note: String,
-}
 
 /// A signed decision with what it has digests of.
 #[derive(Debug, Clone)]
@@ -178,7 +169,7 @@ fn judge_and_record(
     let verified = decision::verify(&decision.envelope, roster)?;
     *approver = Some(verified.statement().approver);
     let row = gate.table.row(&stored.frozen.members().tool);
-    let approvals = standing_approvals(tx.db, &stored.request)?;
+    let approvals = tx.log().decisions(&stored.request)?.approvals();
     let case = Case {
         frozen: &stored.frozen,
         state: stored.state,
@@ -214,10 +205,6 @@ fn check_attachments(verified: &VerifiedDecision, decision: &RecordDecision) -> 
         )
         .at("/reason"));
     }
-    if decision.reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
-        return Err(Refusal::new(Code::ReasonInvalid, format!("the reason has more than `{REASON_CHARS_MAX}` characters; shorten it"))
-            .at("/reason"));
-    }
     if decision.context.as_ref().map(|context| Digest::of(context.as_bytes())) != statement.context_sha256 {
         return Err(Refusal::new(Code::BytesDiffer, "the context beside the decision is not the one that was signed; send it as it was")
             .at("/context"));
@@ -228,16 +215,19 @@ fn check_attachments(verified: &VerifiedDecision, decision: &RecordDecision) -> 
                 .reason
                 .as_deref()
                 .ok_or_else(|| Refusal::new(Code::ReasonInvalid, "a denial says why; sign a reason").at("/reason"))?;
-            denial_of(reason).map(Some).map_err(|refusal| refusal.under("/reason"))
+            Denial::parse(reason).map(Some).map_err(|refusal| refusal.under("/reason"))
         }
-        DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => Ok(None),
+        DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => {
+            if decision.reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+                return Err(Refusal::new(
+                    Code::ReasonInvalid,
+                    format!("the reason has more than `{REASON_CHARS_MAX}` characters; shorten it"),
+                )
+                .at("/reason"));
+            }
+            Ok(None)
+        }
     }
-}
-
-fn denial_of(reason: &str) -> Result<Denial, Refusal> {
-    let json = parse(reason.as_bytes(), &Limits::STATEMENT)?;
-    let fields = Fields::exactly(&json, &["kind", "note"])?;
-    Ok(Denial { kind: fields.string("kind")?.to_owned(), note: fields.string("note")?.to_owned() })
 }
 
 fn apply(
@@ -283,7 +273,7 @@ fn apply(
             let Denial { kind, note } = denial.ok_or_else(|| StoreError::corrupt("a denial without its reason"))?;
             tx.execute_one(
                 "UPDATE requests SET denial_kind = ?1, denial_note = ?2, denial_role = ?3 WHERE request = ?4 AND state = 'denied'",
-                params![kind, note, statement.role.as_str(), stored.request.to_string()],
+                params![kind.as_str(), note, statement.role.as_str(), stored.request.to_string()],
             )?;
         }
         DecisionKind::MoreTime => more_time(tx, stored)?,

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 use vidimus_core::bytes::Digest;
+use vidimus_core::denial::Denial;
 use vidimus_core::ids::{CallId, Effect, Name, RequestId, RunId};
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
@@ -10,7 +11,6 @@ use vidimus_core::time::Timestamp;
 
 use crate::Store;
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
-use crate::decisions::Denial;
 use crate::error::StoreError;
 use crate::gate::{self, GateIdentity, RosterView, TableView};
 use crate::limits::REQUESTS_PER_READ_MAX;
@@ -190,7 +190,7 @@ pub(crate) fn may_read(readers: &str, reader: &[Name]) -> bool {
 }
 
 fn read_request(row: &Row<'_>) -> rusqlite::Result<RequestView> {
-    let denial = match (row.get("denial_kind")?, row.get("denial_note")?, optional_parsed(row, "denial_role")?) {
+    let denial = match (optional_parsed(row, "denial_kind")?, row.get("denial_note")?, optional_parsed(row, "denial_role")?) {
         (Some(kind), Some(note), Some(role)) => Some((Denial { kind, note }, role)),
         (_, _, _) => None,
     };

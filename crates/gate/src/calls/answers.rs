@@ -55,7 +55,7 @@ pub(super) fn answer_of(view: CallView) -> Result<CallAnswer, CallFault> {
     let result = result.map(vidimus_api::raw_json).transpose().map_err(CallFault::failed)?;
     let frozen = view.request.as_ref().map(|request| FrozenRequest::parse(request.frozen.as_bytes())).transpose()?;
     let denial = view.request.as_ref().and_then(|request| request.denial.as_ref()).map(|(denial, role)| DenialNotice {
-        kind: denial.kind.clone(),
+        kind: denial.kind.to_string(),
         note: denial.note.clone(),
         role: role.to_string(),
     });

@@ -2,7 +2,7 @@
 
 use vidimus_core::bytes::{Digest, Nonce, Salt};
 use vidimus_core::code::Code;
-use vidimus_core::decision::{DecisionKind, DecisionStatement};
+use vidimus_core::decision::{DecisionKind, DecisionStatement, reason_sha256};
 use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
@@ -140,7 +140,17 @@ async fn a_denial_is_final_and_says_why() {
     assert_eq!(refused_decision(gate.record(salted).await), Code::ReasonInvalid);
     let framed = RecordDecision { context: Some("{}".to_owned()), ..good.clone() };
     assert_eq!(refused_decision(gate.record(framed).await), Code::BytesDiffer);
-    assert!(matches!(gate.record(good).await, DecisionOutcome::Recorded(_)));
+    let said = async |text: String| {
+        let salt = Salt::from_bytes([2; 32]);
+        let sealed = Some(reason_sha256(&salt, &text));
+        let decision = gate.decision(&bea, request, DecisionKind::Deny, ROLE, &|s| s.reason_sha256 = sealed).await;
+        gate.record(RecordDecision { reason: Some(text), reason_salt: Some(salt), ..decision }).await
+    };
+    assert_eq!(refused_decision(said(r#"{"kind":"made up <b>","note":""}"#.to_owned()).await), Code::FieldMalformed);
+    assert_eq!(refused_decision(said(format!(r#"{{"kind":"other","note":"{}"}}"#, "n".repeat(2_001))).await), Code::ReasonInvalid);
+    // As long as a note may be, and every character escaped.
+    let recorded = said(format!(r#"{{"kind":"other","note":"{}"}}"#, r"\u0001".repeat(2_000))).await;
+    assert!(matches!(recorded, DecisionOutcome::Recorded(_)), "{recorded:?}");
     let ask = DecisionChallenge { request, person: cem.person, key_sha256: cem.approval.public().digest(), challenge: gate.nonce() };
     let late = gate.store.decision_challenge(gate.moment(), ask).await.expect("an outcome");
     assert!(matches!(late, DecisionChallengeOutcome::Refused(refusal) if refusal.code == Code::RequestAlreadyDecided));
