@@ -484,6 +484,7 @@ texts! {
     NO_ROW = "This tool has no valid row in the effect table that the request was made under. Nothing can be approved.";
     NO_SUCH_REQUEST = "That does not name a request here.";
     ROSTER_MOVES = "The roster has just changed. Look again and press once more.";
+    OWN_APPROVAL = "You gave an approval already. A different person must give the next.";
     OWN_REQUEST = "You cannot decide a request that you or your own agent made.";
     RECEIPT_BAD = "The gate's receipt could not be verified. Treat the result as unknown and call your administrator.";
     MIRROR_UNWRITABLE = "The local copy of the audit log cannot be written. Nothing can be approved until it can; denying works.";
@@ -512,7 +513,7 @@ pub fn gate_refused(detail: &str) -> String {
 pub fn refusal(code: &str) -> Option<&'static str> {
     Some(match code {
         "request_already_decided" => "Somebody decided this already. Your decision was not used.",
-        "already_approved" => "You gave an approval already. A different person must give the next.",
+        "already_approved" => OWN_APPROVAL,
         "role_not_held" | "role_not_needed" => "You cannot decide this: it needs a role that you do not have.",
         "self_approval" => OWN_REQUEST,
         "request_expired" => "It expired while you were deciding. It was not executed.",

@@ -55,6 +55,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
     if let GateSays::Differs(_) = review.gate_says {
         hard.push(Told::new("E-REQ-1", strings::BYTES_DIFFER));
     }
+    hard.extend(own_approval(console, review));
     hard.extend(log_locks(console));
     if review.wrong_answers >= crate::limits::WRONG_ANSWERS_MAX && now_ms < review.answer_wait_until_ms {
         hard.push(Told::new("E-DEC-6", strings::answers_paused(&time::left(review.answer_wait_until_ms, now_ms))));
@@ -94,6 +95,14 @@ fn standing_locks(console: &Console, review: &Review) -> Vec<Told> {
         _ => {}
     }
     found
+}
+
+/// Who gave an approval does not give the next.
+fn own_approval(console: &Console, review: &Review) -> Option<Told> {
+    let me = console.standing()?.person.person.to_string();
+    let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request))?;
+    let last = decisions.iter().rfind(|decision| decision.approver == me)?;
+    (last.decision == "approve").then(|| Told::new("E-DEC-4", strings::OWN_APPROVAL))
 }
 
 fn log_locks(console: &Console) -> Vec<Told> {

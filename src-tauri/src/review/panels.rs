@@ -11,10 +11,9 @@ use crate::trusted::literal;
 
 /// Everything under the request. The row is always there; one panel at a time takes its place.
 pub fn decision(review: &Review) -> Element {
-    el(Tag::Footer)
+    el(Tag::Section)
         .class("decision")
         .attr("data-part", "decision")
-        .attr("role", "region")
         .attr("aria-label", strings::DECISION)
         .child(bar())
         .child(approve(&review.card))

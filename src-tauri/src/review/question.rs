@@ -109,7 +109,10 @@ fn kind_of(value: &Value, frozen: &vidimus_core::frozen::FrozenRequest) -> Optio
             let currency = currency.find(&frozen.members().args)?.as_str()?.to_owned();
             matches!(value.reading, Some(Reading::Money(_))).then_some(Kind::Amount { currency })
         }
-        (Some(Format::Account), NodeKind::String) if value.node.literal.chars().count() > TAIL_CHARS => Some(Kind::Tail),
+        // An alias is short and has no groups: it is asked for whole.
+        (Some(Format::Account), NodeKind::String) if matches!(value.reading, Some(Reading::Account { checked: Some(_), .. })) => {
+            Some(Kind::Tail)
+        }
         (_, NodeKind::String | NodeKind::Number) if !value.node.literal.trim().is_empty() => Some(Kind::Whole),
         _ => None,
     }

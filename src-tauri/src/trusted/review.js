@@ -11,7 +11,7 @@
     if (node.textContent !== text) node.textContent = text;
     if (node.dataset.emptyHidden !== undefined) node.hidden = text === "";
   });
-  const say = (text) => { const line = document.createElement("div"); line.textContent = text; const log = one("#log"); log.append(line); while (log.children.length > 3) log.firstChild.remove(); };
+  const say = (text) => { const line = document.createElement("div"); line.textContent = text; const log = one("#log"); log.append(line); while (log.children.length > 1) log.firstChild.remove(); };
   const lines = (selector, texts) => {
     const list = one(selector);
     if (list.dataset.content === JSON.stringify(texts)) return;

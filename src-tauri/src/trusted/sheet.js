@@ -14,7 +14,7 @@
     if (text === "") return;
     const spoken = document.createElement("div");
     spoken.textContent = text;
-    one("#log").append(spoken);
+    one("#log").replaceChildren(spoken);
   };
   const act = (action, fields) => {
     if (inFlight) return;
