@@ -196,7 +196,8 @@ pub const fn status(code: Code) -> u16 {
         | Code::BusinessEffectOpen
         | Code::NoEligibleApprover
         | Code::TokenAlreadyRedeemed
-        | Code::OperationStateWrong => 409,
+        | Code::OperationStateWrong
+        | Code::LedgerContradicted => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached => 429,
         Code::ToolUnreachable | Code::ToolFailed => 502,

@@ -203,6 +203,8 @@ codes! {
     TokenUnknown = "token_unknown",
     /// An operation's state does not allow this.
     OperationStateWrong = "operation_state_wrong",
+    /// The ledger says something else than the log.
+    LedgerContradicted = "ledger_contradicted",
 }
 
 impl fmt::Display for Code {

@@ -80,6 +80,11 @@ impl Staging {
         position
     }
 
+    /// What is staged so far, in the order of its positions.
+    pub(crate) fn staged(&self) -> &[Staged] {
+        &self.records
+    }
+
     pub(crate) fn mark(&self) -> usize {
         self.records.len()
     }

@@ -30,6 +30,8 @@ impl StoredRequest {
         })?;
         let Some((frozen, state, waits_until, quorum_at)) = row else { return Ok(None) };
         let frozen = FrozenRequest::parse(frozen.as_bytes())?;
+        // What people signed has a last moment of its own; the column only moves within it.
+        let waits_until = waits_until.min(frozen.members().expires_max_at);
         Ok(Some(StoredRequest { request: *request, state, frozen, waits_until, quorum_at }))
     }
 

@@ -13,10 +13,11 @@ use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::limits::SWEEP_ROWS_MAX;
+use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
-use crate::tokens::still_holds;
+use crate::tokens::{hand_over_contradicted, still_holds};
 use crate::tx::{Attempt, Entry, Stop, Tx, list};
 use crate::{Moment, Store};
 
@@ -98,7 +99,7 @@ fn gives_up(db: &Connection, now: i64) -> Result<bool, StoreError> {
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
     for stored in &unknown {
-        if next_step(db, now_at, &gate, stored)? == NextStep::GiveUp {
+        if next_step(LogView::of(db), now_at, &gate, stored)? == NextStep::GiveUp {
             return Ok(true);
         }
     }
@@ -151,7 +152,11 @@ fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     let unknown = tx.list(UNKNOWN, params![tx.now.as_ms(), limit()], StoredOperation::read)?;
     let mut handed = 0;
     for stored in &unknown {
-        if next_step(tx.db, tx.now, &gate, stored)? == NextStep::GiveUp {
+        if let Kind::Money(request) = stored.kind
+            && hand_over_contradicted(tx, stored, &request)?
+        {
+            handed += 1;
+        } else if next_step(tx.log(), tx.now, &gate, stored)? == NextStep::GiveUp {
             let change = Change::of("no further attempt is safe, so a person must find out what happened");
             certain(operations::advance(tx, stored, OperationInput::GiveUp, change))?;
             handed += 1;
@@ -161,20 +166,21 @@ fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
 }
 
 /// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
-pub(crate) fn next_step(db: &Connection, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
+pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
     let Kind::Money(request) = stored.kind else { return Ok(NextStep::GiveUp) };
     let Some(row) = in_force(gate, stored) else { return Ok(NextStep::GiveUp) };
-    let request = StoredRequest::load(db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
-    let checks_hold = match still_holds(db, now, gate, stored, &request) {
+    let request = StoredRequest::load(log.db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
+    let checks_hold = match still_holds(log, now, gate, stored, &request) {
         Ok(_) => true,
         Err(Stop::Refused(_)) => false,
         Err(Stop::Failed(error)) => return Err(error),
     };
+    let on_record = log.operation(&stored.operation)?;
     let key_valid = match &row.idempotency {
-        Idempotency::Key { key_valid_s, .. } => stored.first_sent_at.is_some_and(|at| now < at.plus_s(*key_valid_s)),
+        Idempotency::Key { key_valid_s, .. } => on_record.first_redeemed_at.is_some_and(|at| now < at.plus_s(*key_valid_s)),
         Idempotency::Status(_) | Idempotency::None => false,
     };
-    Ok(operation::next_step(&row.idempotency, stored.now_at.attempt, key_valid, checks_hold))
+    Ok(operation::next_step(&row.idempotency, on_record.attempts, key_valid, checks_hold))
 }
 
 /// Operations that need a token, and operations that are to be asked about.
@@ -198,7 +204,7 @@ fn due(db: &Connection, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<Operat
     let Some(gate) = GateState::load(db)? else { return Ok((to_mint, to_ask)) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     for stored in &unknown {
-        match next_step(db, now_at, &gate, stored)? {
+        match next_step(LogView::of(db), now_at, &gate, stored)? {
             NextStep::AttemptAgain if !has_live_token(db, &stored.operation, now)? => to_mint.push(stored.operation),
             NextStep::AskStatus => to_ask.push(stored.operation),
             NextStep::AttemptAgain | NextStep::GiveUp => {}

@@ -9,7 +9,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::limits::TOKEN_TTL_S_MAX;
-use vidimus_core::operation::{NextStep, OperationInput, OperationKey, OperationState};
+use vidimus_core::operation::{NextStep, Operation, OperationInput, OperationKey, OperationState};
 use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState};
 use vidimus_core::roster::Admission;
@@ -20,11 +20,12 @@ use crate::codec::{optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateState;
+use crate::on_record::{LogView, OperationOnRecord};
 use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_request};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::sweeps::next_step;
-use crate::tx::{Attempt, Entry, Tx, list, refuse};
+use crate::tx::{Attempt, Entry, Stop, Tx, list, refuse};
 use crate::{Moment, Store};
 
 /// A token that is to be minted. The caller signs it with the id whose digest it names here.
@@ -188,7 +189,8 @@ fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest
     let gate = tx.gate()?;
     match stored.now_at.state {
         OperationState::Reserved => {}
-        OperationState::Unknown => match next_step(tx.db, tx.now, &gate, stored)? {
+        OperationState::Unknown if attempts_denied(tx, stored)?.is_some() => tx.log().operation(&stored.operation)?.agrees(stored)?,
+        OperationState::Unknown => match next_step(tx.log(), tx.now, &gate, stored)? {
             NextStep::AttemptAgain => {}
             NextStep::AskStatus | NextStep::GiveUp => {
                 return refuse(Code::OperationStateWrong, "no further attempt is safe; ask the provider or a person");
@@ -204,14 +206,14 @@ fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest
             return refuse(Code::OperationStateWrong, format!("the operation is `{}`; it gets no token", stored.now_at.state));
         }
     }
-    still_holds(tx.db, tx.now, &gate, stored, request)
+    still_holds(tx.log(), tx.now, &gate, stored, request)
 }
 
-/// Everything that was decided, checked again: time, row, roster, quorum. Returns the digests of the decisions.
+/// Everything that was decided, checked again: time, row, roster, quorum, and whether the log says the same. Returns the digests of the decisions.
 ///
 /// *Errors*: the code of the check that no longer holds.
 pub(crate) fn still_holds(
-    db: &Connection,
+    log: LogView<'_>,
     now: Timestamp,
     gate: &GateState,
     stored: &StoredOperation,
@@ -241,13 +243,15 @@ pub(crate) fn still_holds(
     }
     // From the signed bytes alone: an edited row, or edited arguments under a good approval, end here.
     let members = request.frozen.members();
-    let envelopes = standing_envelopes(db, &request.request)?;
+    let envelopes = standing_envelopes(log.db, &request.request)?;
     let signed = envelopes.iter().map(|envelope| approval_on_record(envelope, &request.frozen, roster)).collect::<Result<Vec<_>, _>>()?;
     let (approvals, digests): (Vec<Approval>, Vec<Digest>) = signed.into_iter().unzip();
     still_approved(&request.frozen, &approvals, roster)?;
     if stored.operation != OperationKey::money(&members.tool, &members.request, &request.frozen.args_sha256()) {
         return refuse(Code::BytesDiffer, "the operation was reserved for another tool, request or other arguments; nothing runs");
     }
+    log.decisions(&request.request)?.agree(&envelopes)?;
+    log.operation(&stored.operation)?.agrees(stored)?;
     Ok(digests)
 }
 
@@ -260,18 +264,11 @@ fn standing_envelopes(db: &Connection, request: &RequestId) -> Attempt<Vec<Envel
     Ok(texts.iter().map(|text| Envelope::parse(text.as_bytes())).collect::<Result<_, _>>()?)
 }
 
-/// The approvals on record that were not retracted, as the next decision finds them.
-pub(crate) fn standing_approvals(db: &Connection, request: &RequestId) -> Result<Vec<Approval>, StoreError> {
-    list(
-        db,
-        "SELECT approver, role, key_sha256 FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position",
-        [request.to_string()],
-        |row| Ok(Approval { approver: parsed(row, "approver")?, role: parsed(row, "role")?, key_sha256: parsed(row, "key_sha256")? }),
-    )
-}
-
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
 fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, refusal: &Refusal) -> Result<(), StoreError> {
+    if let Some(on_record) = attempts_denied(tx, stored)? {
+        return hand_to_person(tx, stored, request, &on_record, refusal);
+    }
     let ended = match (request.state, stored.now_at.state) {
         (RequestState::Approved, OperationState::Reserved) if refusal.code == Code::RequestExpired => {
             tx.attempt(|tx| requests::expire(tx, request))?
@@ -283,6 +280,58 @@ fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, r
         (_, _) => Ok(()),
     };
     ended.map_err(StoreError::Domain)
+}
+
+/// What the log has of an open operation whose attempts or outcome the ledger denies.
+fn attempts_denied(tx: &Tx<'_>, stored: &StoredOperation) -> Result<Option<OperationOnRecord>, StoreError> {
+    let on_record = tx.log().operation(&stored.operation)?;
+    let open = matches!(stored.now_at.state, OperationState::Reserved | OperationState::Unknown);
+    Ok((open && on_record.attempts > 0 && on_record.agrees(stored).is_err()).then_some(on_record))
+}
+
+/// Hands an unknown outcome to a person if the log has another one. Tells whether it did.
+pub(crate) fn hand_over_contradicted(tx: &mut Tx<'_>, stored: &StoredOperation, request: &RequestId) -> Result<bool, StoreError> {
+    let Some(on_record) = attempts_denied(tx, stored)? else { return Ok(false) };
+    let Err(Stop::Refused(refusal)) = on_record.agrees(stored) else { return Ok(false) };
+    let request = load_request(tx, request)?;
+    stage_refused(tx, Some(stored.operation), Some(request.request), &refusal, None)?;
+    hand_to_person(tx, stored, &request, &on_record, &refusal)?;
+    Ok(true)
+}
+
+/// The log knows of attempts that the ledger denies. The row goes back to the attempt that was redeemed and to an open
+/// outcome, from where only a person leads on: nothing is minted, and nothing is called not started.
+fn hand_to_person(
+    tx: &mut Tx<'_>,
+    stored: &StoredOperation,
+    request: &StoredRequest,
+    on_record: &OperationOnRecord,
+    refusal: &Refusal,
+) -> Result<(), StoreError> {
+    kill_tokens(tx, &stored.operation)?;
+    let in_doubt = Operation { state: OperationState::Unknown, attempt: on_record.attempts.max(stored.now_at.attempt) };
+    let first_sent_at = on_record.first_redeemed_at.or(stored.first_sent_at);
+    tx.execute_one(
+        "UPDATE operations SET state = ?1, attempt = ?2, first_sent_at = ?3, lease_until = NULL, next_at = ?4, ended_at = NULL
+         WHERE operation = ?5 AND state = ?6 AND attempt = ?7",
+        params![
+            in_doubt.state.as_str(),
+            in_doubt.attempt,
+            first_sent_at.map(|at| at.as_ms()),
+            tx.now.as_ms(),
+            stored.operation.to_string(),
+            stored.now_at.state.as_str(),
+            stored.now_at.attempt,
+        ],
+    )?;
+    let handed = tx.attempt(|tx| {
+        if request.state == RequestState::Approved {
+            requests::advance(tx, request, RequestInput::Redeem)?;
+        }
+        let stored = StoredOperation::load(tx.db, &stored.operation)?.ok_or_else(|| StoreError::corrupt("an operation that vanished"))?;
+        operations::advance(tx, &stored, OperationInput::GiveUp, Change::of(refusal.message.clone())).map(|_| ())
+    })?;
+    handed.map_err(StoreError::Domain)
 }
 
 fn insert_token(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &StoredRequest, decisions: &[Digest]) -> Attempt<Minted> {
@@ -375,7 +424,7 @@ fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
         );
     }
     let gate = tx.gate()?;
-    still_holds(tx.db, tx.now, &gate, &stored, &request)?;
+    still_holds(tx.log(), tx.now, &gate, &stored, &request)?;
     let swapped = tx.execute(
         "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
         params![tx.now.as_ms(), jti_sha256.to_string()],

@@ -16,6 +16,7 @@ use crate::codec;
 use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::log::{Staged, Staging};
+use crate::on_record::LogView;
 
 /// Why an attempt at a use case ends early.
 pub(crate) enum Stop {
@@ -168,6 +169,11 @@ impl<'b> Tx<'b> {
     /// Records in the log, the staged ones included.
     pub(crate) fn size(&self) -> u64 {
         self.staging.head_before().size + self.staging.mark() as u64
+    }
+
+    /// The log as this use case sees it.
+    pub(crate) fn log(&self) -> LogView<'_> {
+        LogView { db: self.db, staged: self.staging.staged() }
     }
 
     /// A salt that only this use case has: derived, so that a use case may stage any number of records.

@@ -6,6 +6,7 @@ mod deciding;
 mod decisions;
 mod engine;
 mod fixture;
+mod forged;
 mod log;
 mod operations;
 mod people;

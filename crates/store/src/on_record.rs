@@ -1,0 +1,146 @@
+//! What the log says of one request and one operation. Where money may move, the log is believed and not the columns
+//! beside it: a head that was signed outside the database stands behind the log, nothing stands behind a column.
+
+use rusqlite::{Connection, params};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement};
+use vidimus_core::dsse::Envelope;
+use vidimus_core::ids::{PersonId, RequestId};
+use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::time::Timestamp;
+
+use crate::error::StoreError;
+use crate::log::Staged;
+use crate::rows::StoredOperation;
+use crate::tx::{Attempt, list, refuse};
+
+/// The log as one use case sees it: what is sequenced, and what its batch has staged.
+#[derive(Clone, Copy)]
+pub(crate) struct LogView<'a> {
+    pub(crate) db: &'a Connection,
+    pub(crate) staged: &'a [Staged],
+}
+
+/// How far an operation came.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct OperationOnRecord {
+    /// Tokens redeemed: attempts that may have sent.
+    pub(crate) attempts: u32,
+    /// When the first of them was.
+    pub(crate) first_redeemed_at: Option<Timestamp>,
+    /// The state of its last change; none for an operation that the log does not know.
+    pub(crate) state: Option<OperationState>,
+}
+
+/// What people signed about a request.
+#[derive(Default)]
+pub(crate) struct DecisionsOnRecord {
+    standing: Vec<(PersonId, Approval, Envelope)>,
+    /// A denial or a revocation: after it nothing runs, whatever state the request is in.
+    stopped: Option<DecisionKind>,
+}
+
+impl<'a> LogView<'a> {
+    /// The log without anything staged, for a reading.
+    pub(crate) const fn of(db: &'a Connection) -> LogView<'a> {
+        LogView { db, staged: &[] }
+    }
+
+    pub(crate) fn operation(&self, operation: &OperationKey) -> Result<OperationOnRecord, StoreError> {
+        let key = operation.to_string();
+        let mut leaves = list(
+            self.db,
+            "SELECT leaf FROM records WHERE operation = ?1 AND type IN (?2, ?3) ORDER BY position",
+            params![key, RecordType::TokenRedeemed.as_str(), RecordType::OperationChanged.as_str()],
+            |row| row.get::<_, String>(0),
+        )?;
+        leaves.extend(self.staged.iter().filter(|staged| staged.operation.as_ref() == Some(&key)).map(|staged| staged.leaf.clone()));
+        let mut found = OperationOnRecord::default();
+        for leaf in &leaves {
+            let record = AuditRecord::parse(leaf.as_bytes())?;
+            if record.record_type == RecordType::TokenRedeemed {
+                found.attempts += 1;
+                found.first_redeemed_at.get_or_insert(record.at);
+            } else if record.record_type == RecordType::OperationChanged {
+                let state = record.claim("state").ok_or_else(|| StoreError::corrupt("an operation's change without its state"))?;
+                found.state = Some(state.parse()?);
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
+        let key = request.to_string();
+        let decided = RecordType::DecisionRecorded;
+        let mut leaves = list(
+            self.db,
+            "SELECT leaf FROM records WHERE request = ?1 AND type = ?2 ORDER BY position",
+            params![key, decided.as_str()],
+            |row| row.get::<_, String>(0),
+        )?;
+        let staged = self.staged.iter().filter(|staged| staged.request.as_ref() == Some(&key) && staged.record_type == decided);
+        leaves.extend(staged.map(|staged| staged.leaf.clone()));
+        let mut found = DecisionsOnRecord::default();
+        for leaf in &leaves {
+            for envelope in AuditRecord::parse(leaf.as_bytes())?.envelopes {
+                found.take(envelope)?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl DecisionsOnRecord {
+    fn take(&mut self, envelope: Envelope) -> Result<(), Refusal> {
+        let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
+        let approver = statement.approver;
+        match statement.decision {
+            DecisionKind::Approve => {
+                let approval = Approval { approver, role: statement.role, key_sha256: statement.key_sha256 };
+                self.standing.push((approver, approval, envelope));
+            }
+            DecisionKind::Retract => self.standing.retain(|(person, ..)| *person != approver),
+            DecisionKind::Deny | DecisionKind::Revoke => self.stopped = Some(statement.decision),
+            DecisionKind::MoreTime => {}
+        }
+        Ok(())
+    }
+
+    /// The approvals that were not retracted later.
+    pub(crate) fn approvals(self) -> Vec<Approval> {
+        self.standing.into_iter().map(|(_, approval, _)| approval).collect()
+    }
+
+    /// Whether these envelopes of the ledger are the approvals that the log knows, and nothing stopped the request.
+    ///
+    /// *Errors*: `request_not_approved`, `ledger_contradicted`.
+    pub(crate) fn agree(&self, envelopes: &[Envelope]) -> Attempt<()> {
+        if let Some(stopped) = self.stopped {
+            return refuse(Code::RequestNotApproved, format!("the log holds a signed `{stopped}` of this request; nothing runs"));
+        }
+        if self.standing.len() == envelopes.len() && self.standing.iter().all(|(_, _, known)| envelopes.contains(known)) {
+            return Ok(());
+        }
+        refuse(Code::LedgerContradicted, "the approvals in the ledger are not the standing ones of the log; nothing runs, compare both")
+    }
+}
+
+impl OperationOnRecord {
+    /// Whether the ledger's row says what the log says.
+    ///
+    /// *Errors*: `ledger_contradicted`.
+    pub(crate) fn agrees(&self, stored: &StoredOperation) -> Attempt<()> {
+        if self.state == Some(stored.now_at.state) && self.attempts == stored.now_at.attempt {
+            return Ok(());
+        }
+        let known = self.state.map_or("nothing", OperationState::as_str);
+        refuse(
+            Code::LedgerContradicted,
+            format!(
+                "the ledger has the operation `{}` at attempt {}, the log `{known}` after {}; nothing runs, a person must look",
+                stored.now_at.state, stored.now_at.attempt, self.attempts
+            ),
+        )
+    }
+}

@@ -1,0 +1,164 @@
+//! Somebody writes into the database between two use cases: what the log and the signatures say still decides.
+
+use vidimus_core::code::Code;
+use vidimus_core::decision::DecisionKind;
+use vidimus_core::operation::{Answer, OperationKey, OperationState};
+use vidimus_core::request::RequestState;
+use vidimus_store::*;
+
+use crate::fixture::Gate;
+
+const ROLE: &str = "billing-approver";
+const UNDO: &str = "UPDATE operations SET state = 'reserved', attempt = 0, first_sent_at = NULL, ended_at = NULL, result = NULL,
+        result_sha256 = NULL WHERE tool = 'refund';
+    UPDATE requests SET state = 'approved', ended_at = NULL, effect_open = 1 WHERE tool = 'refund';
+    DELETE FROM tokens;";
+
+/// Writes into the closed database as somebody who got at its disk: without the triggers that keep it straight.
+pub fn forge(gate: &mut Gate, sql: &str) {
+    gate.store.close();
+    {
+        let db = rusqlite::Connection::open(gate.path()).expect("a database");
+        let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").expect("a query");
+        let triggers: Vec<String> = names.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("names");
+        drop(names);
+        for trigger in triggers {
+            db.execute_batch(&format!("DROP TRIGGER {trigger}")).expect("dropped");
+        }
+        db.execute_batch("PRAGMA foreign_keys = OFF").expect("switched off");
+        db.execute_batch(sql).expect(sql);
+    }
+    gate.reopen();
+}
+
+async fn attempted(gate: &Gate, operation: OperationKey, answer: Answer) {
+    let attempt = gate.redeem_new_token(operation).await.attempt;
+    let result = (answer == Answer::Done).then(|| "{}".to_owned());
+    let brought = RecordAnswer { operation, attempt, answer, result, detail: "answered".to_owned() };
+    assert!(matches!(gate.store.record_answer(gate.moment(), brought).await.expect("an outcome"), AnswerOutcome::Applied(_)));
+}
+
+async fn mint_refused(gate: &Gate, operation: OperationKey) -> Code {
+    match gate.mint(operation).await.0 {
+        MintOutcome::Refused(refusal) => refusal.code,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+async fn operation_at(gate: &Gate, operation: OperationKey) -> (OperationState, u32) {
+    let view = gate.store.operation(operation).await.expect("a reading").expect("an operation");
+    (view.state, view.attempt)
+}
+
+#[tokio::test]
+async fn an_operation_that_was_redeemed_is_not_made_new_by_its_columns() {
+    for answer in [Answer::Done, Answer::NoEffect, Answer::Unclear] {
+        let (mut gate, _, bea, _) = Gate::with_people().await;
+        let (_, request) = gate.refund("1").await;
+        let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+        attempted(&gate, operation, answer).await;
+        forge(&mut gate, UNDO);
+        let size = gate.size().await;
+        assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation], "the columns say so");
+        assert_eq!(mint_refused(&gate, operation).await, Code::LedgerContradicted);
+        assert_eq!(gate.told_since(size).await, ["token_refused:ledger_contradicted", "operation_changed"]);
+        assert_eq!(operation_at(&gate, operation).await, (OperationState::NeedsReconciliation, 1));
+        assert_eq!(gate.view(request).await.state, RequestState::Consumed);
+        assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep"), Due::default());
+        assert_eq!(mint_refused(&gate, operation).await, Code::OperationStateWrong);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_out_is_not_redeemed_for_an_operation_that_the_log_has_elsewhere() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let (_, request) = gate.refund("1").await;
+    let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+    let first = gate.token(operation).await;
+    assert!(matches!(gate.redeem(first.clone()).await, RedeemOutcome::Redeemed(_)));
+    let undo = UNDO.replace("DELETE FROM tokens", "UPDATE tokens SET state = 'minted', redeemed_at = NULL");
+    forge(&mut gate, &undo.replace("attempt = 0,", "attempt = 0, lease_until = NULL,"));
+    assert!(matches!(gate.redeem(first).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::LedgerContradicted));
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_on_record_is_not_made_unknown_and_tried_again() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let (_, request) = gate.refund("1").await;
+    let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+    attempted(&gate, operation, Answer::Done).await;
+    forge(
+        &mut gate,
+        "UPDATE operations SET state = 'unknown', ended_at = NULL, next_at = 0 WHERE tool = 'refund';
+         UPDATE requests SET effect_open = 1 WHERE tool = 'refund'",
+    );
+    let size = gate.size().await;
+    let due = gate.store.due(gate.moment()).await.expect("a sweep");
+    assert_eq!((due.moved, due.to_mint), (1, Vec::new()));
+    assert_eq!(gate.told_since(size).await, ["token_refused:ledger_contradicted", "operation_changed"]);
+    assert_eq!(operation_at(&gate, operation).await, (OperationState::NeedsReconciliation, 1));
+}
+
+#[tokio::test]
+async fn how_long_a_key_is_remembered_counts_from_the_redeem_on_record() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let (_, request) = gate.refund("1").await;
+    let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+    attempted(&gate, operation, Answer::Unclear).await;
+    forge(&mut gate, "UPDATE operations SET first_sent_at = first_sent_at + 86400000 WHERE tool = 'refund'");
+    gate.advance_s(3600);
+    let due = gate.store.due(gate.moment()).await.expect("a sweep");
+    assert_eq!((due.moved, due.to_mint), (1, Vec::new()));
+    assert_eq!(operation_at(&gate, operation).await, (OperationState::NeedsReconciliation, 1));
+}
+
+#[tokio::test]
+async fn a_revocation_is_not_undone_by_columns() {
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
+    let (_, request) = gate.refund("1").await;
+    let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+    assert!(matches!(gate.decide(&cem, request, DecisionKind::Revoke, ROLE).await, DecisionOutcome::Recorded(_)));
+    forge(&mut gate, UNDO);
+    assert_eq!(mint_refused(&gate, operation).await, Code::RequestNotApproved);
+    assert_eq!(operation_at(&gate, operation).await, (OperationState::NotStarted, 0));
+    assert_eq!(gate.view(request).await.state, RequestState::Stale);
+}
+
+#[tokio::test]
+async fn an_approval_that_was_taken_back_does_not_stand_again() {
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
+    let (_, request) = gate.wait_for("wire", r#"{"account":"DE1","amount_minor":5,"currency":"EUR"}"#).await;
+    gate.approve(&bea, request, "treasury").await;
+    assert!(matches!(gate.decide(&bea, request, DecisionKind::Retract, "treasury").await, DecisionOutcome::Recorded(_)));
+    forge(&mut gate, "UPDATE decisions SET standing = 1 WHERE decision = 'approve'");
+    let receipt = gate.approve(&cem, request, "treasury").await;
+    assert_eq!((receipt.state, receipt.given, receipt.needed), (RequestState::Pending, 1, 2));
+}
+
+#[tokio::test]
+async fn approvals_that_the_log_does_not_know_mint_nothing() {
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
+    let (_, request) = gate.wait_for("wire", r#"{"account":"DE1","amount_minor":5,"currency":"EUR"}"#).await;
+    gate.approve(&bea, request, "treasury").await;
+    let operation = gate.approve(&cem, request, "treasury").await.operation.expect("a quorum");
+    gate.advance_s(30);
+    // One envelope twice is one person; a record taken away is one approval fewer in the log.
+    forge(
+        &mut gate,
+        "UPDATE records SET type = 'heartbeat' WHERE type = 'decision_recorded' AND position = (SELECT max(position) FROM decisions)",
+    );
+    assert_eq!(mint_refused(&gate, operation).await, Code::LedgerContradicted);
+    assert_eq!(operation_at(&gate, operation).await, (OperationState::NotStarted, 0));
+}
+
+#[tokio::test]
+async fn the_last_moment_is_the_frozen_one() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let (_, request) = gate.refund("1").await;
+    let operation = gate.approve(&bea, request, ROLE).await.operation.expect("a quorum");
+    forge(&mut gate, "UPDATE requests SET waits_until = 4070908800000, expires_max_at = 4070908800000");
+    gate.advance_s(1500);
+    assert_eq!(mint_refused(&gate, operation).await, Code::RequestExpired);
+    assert_eq!(operation_at(&gate, operation).await, (OperationState::NotStarted, 0));
+    assert_eq!(gate.view(request).await.state, RequestState::Expired);
+}
