@@ -1,4 +1,4 @@
-//! Counts failed authentications, bounded in time and memory.
+//! Counts failed authentications and challenges, bounded in time and memory.
 //!
 //! A good credential always passes: one who guesses cannot lock out another. What is limited is what failures cost.
 
@@ -8,37 +8,52 @@ use std::sync::{Mutex, PoisonError};
 
 use vidimus_core::time::Timestamp;
 
-use crate::limits::{FAILURE_ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_PER_WINDOW_MAX};
+use crate::limits::{CHALLENGES_PER_WINDOW_MAX, FAILURE_ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_PER_WINDOW_MAX};
 
 #[derive(Clone, Copy)]
 struct Window {
     ends_at: Timestamp,
-    failures: u32,
+    counted: u32,
 }
 
-/// The failures of each address in its present window.
+/// What each address has used up in its present window. None stands for all the addresses that no longer fit.
+type Windows = Mutex<HashMap<Option<IpAddr>, Window>>;
+
+/// The failures of each address in its present window, and the challenges that it got.
 #[derive(Default)]
 pub struct Failures {
-    // None stands for all the addresses that no longer fit.
-    windows: Mutex<HashMap<Option<IpAddr>, Window>>,
+    windows: Windows,
+    challenges: Windows,
 }
 
 impl Failures {
     /// Counts one failure; false when the address has used up its window.
     pub fn count(&self, address: IpAddr, now: Timestamp) -> bool {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = windows.contains_key(&Some(address)) || windows.len() < FAILURE_ADDRESSES_MAX || {
-            windows.retain(|_, window| window.ends_at > now);
-            windows.len() < FAILURE_ADDRESSES_MAX
-        };
-        let fresh = Window { ends_at: now.plus_s(FAILURE_WINDOW_S), failures: 0 };
-        let window = windows.entry(fits.then_some(address)).or_insert(fresh);
-        if window.ends_at <= now {
-            *window = fresh;
-        }
-        window.failures = window.failures.saturating_add(1);
-        window.failures <= FAILURES_PER_WINDOW_MAX
+        count(&self.windows, address, now).1 <= FAILURES_PER_WINDOW_MAX
     }
+
+    /// Counts one challenge; false when the address has used up its window. Addresses that no longer fit are not limited: filling
+    /// the count with addresses must keep nobody from a session.
+    pub fn count_challenge(&self, address: IpAddr, now: Timestamp) -> bool {
+        let (fits, counted) = count(&self.challenges, address, now);
+        !fits || counted <= CHALLENGES_PER_WINDOW_MAX
+    }
+}
+
+/// Counts one more; whether the address has a count of its own, and what it is.
+fn count(windows: &Windows, address: IpAddr, now: Timestamp) -> (bool, u32) {
+    let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+    let fits = windows.contains_key(&Some(address)) || windows.len() < FAILURE_ADDRESSES_MAX || {
+        windows.retain(|_, window| window.ends_at > now);
+        windows.len() < FAILURE_ADDRESSES_MAX
+    };
+    let fresh = Window { ends_at: now.plus_s(FAILURE_WINDOW_S), counted: 0 };
+    let window = windows.entry(fits.then_some(address)).or_insert(fresh);
+    if window.ends_at <= now {
+        *window = fresh;
+    }
+    window.counted = window.counted.saturating_add(1);
+    (fits, window.counted)
 }
 
 #[cfg(test)]

@@ -33,6 +33,10 @@ pub const FAILURE_WINDOW_S: u64 = 60;
 /// Addresses whose failures are counted. *Unit*: addresses. Beyond it all others share one count.
 pub const FAILURE_ADDRESSES_MAX: usize = 4096;
 
+/// Session challenges that one address gets in one window. *Unit*: challenges. They live a minute; an office behind one address
+/// may open its consoles at once.
+pub const CHALLENGES_PER_WINDOW_MAX: u32 = 256;
+
 /// Between two looks at what is due. *Unit*: milliseconds.
 pub const SWEEP_MS: u64 = 250;
 

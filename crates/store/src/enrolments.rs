@@ -14,7 +14,7 @@ use crate::codec::text;
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateState, RosterView};
-use crate::people::{InviteKind, StoredInvite, record_refusal, usable_invite};
+use crate::people::{InviteKind, StoredInvite, usable_invite};
 use crate::proposals::{Proposal, propose};
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
@@ -68,7 +68,7 @@ pub enum EnrolOutcome {
         /// The request to admit them.
         request: RequestId,
     },
-    /// A rule says no; recorded, nothing else changed.
+    /// A rule says no, nothing changed; to be recorded by `refuse_enrolment`.
     Refused(Refusal),
 }
 
@@ -78,7 +78,7 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| enrol_genesis(tx, &enrol))? {
                 Ok(person) => Ok(EnrolOutcome::Active { person }),
-                Err(refusal) => Ok(EnrolOutcome::Refused(record_refusal(tx, refusal)?)),
+                Err(refusal) => Ok(EnrolOutcome::Refused(refusal)),
             })
             .await
     }
@@ -88,7 +88,7 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| propose_admission(tx, &propose))? {
                 Ok(person) => Ok(EnrolOutcome::Waiting { person, request: propose.request }),
-                Err(refusal) => Ok(EnrolOutcome::Refused(record_refusal(tx, refusal)?)),
+                Err(refusal) => Ok(EnrolOutcome::Refused(refusal)),
             })
             .await
     }

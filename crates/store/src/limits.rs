@@ -36,7 +36,10 @@ pub const SESSION_TTL_S: u64 = 12 * 3600;
 /// The life of a session challenge. *Unit*: seconds. A desktop signs at once.
 pub const SESSION_CHALLENGE_TTL_S: u64 = 60;
 
-/// Unused challenges kept for one key. *Unit*: challenges. Older ones are dropped: nobody fills the table.
+/// Sessions of one key at a time. *Unit*: sessions. A desktop needs one; a further one ends the oldest.
+pub const SESSIONS_PER_KEY_MAX: u32 = 8;
+
+/// Unused challenges for decisions kept for one key. *Unit*: challenges. Older ones are dropped: only its holder asks for them.
 pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
 
 /// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.

@@ -122,7 +122,7 @@ pub struct Offer {
 pub enum OfferOutcome {
     /// The invite stands.
     Offer(Box<Offer>),
-    /// It does not; recorded.
+    /// It does not; to be recorded by `refuse_enrolment`.
     Refused(Refusal),
 }
 
@@ -150,8 +150,21 @@ impl Store {
             .write(moment, Rank::Plain, move |tx| {
                 Ok(match tx.attempt(|tx| offer(tx, &code_sha256))? {
                     Ok(offer) => OfferOutcome::Offer(Box::new(offer)),
-                    Err(refusal) => OfferOutcome::Refused(record_refusal(tx, refusal)?),
+                    Err(refusal) => OfferOutcome::Refused(refusal),
                 })
+            })
+            .await
+    }
+}
+
+impl Store {
+    /// Records that a code got no offer or no enrolment. Apart from the refusal itself: who guesses without end leaves no record
+    /// without end.
+    pub async fn refuse_enrolment(&self, moment: Moment, refusal: Refusal) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                tx.stage(Entry::new(RecordType::EnrolmentRefused, Json::object([("code", text(refusal.code))])))?;
+                Ok(())
             })
             .await
     }
@@ -273,8 +286,8 @@ pub(crate) fn usable_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Attempt<Stored
 }
 
 fn offer(tx: &mut Tx<'_>, code_sha256: &Digest) -> Attempt<Offer> {
-    let invite = usable_invite(tx, code_sha256)?;
     let gate = tx.gate()?;
+    let invite = usable_invite(tx, code_sha256)?;
     Ok(Offer {
         identity: gate.identity.clone(),
         kind: invite.kind,
@@ -286,9 +299,4 @@ fn offer(tx: &mut Tx<'_>, code_sha256: &Digest) -> Attempt<Offer> {
         now: tx.now,
         expires_at: invite.expires_at,
     })
-}
-
-pub(crate) fn record_refusal(tx: &mut Tx<'_>, refusal: Refusal) -> Result<Refusal, StoreError> {
-    tx.stage(Entry::new(RecordType::EnrolmentRefused, Json::object([("code", text(refusal.code))])))?;
-    Ok(refusal)
 }

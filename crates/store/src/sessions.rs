@@ -15,7 +15,7 @@ use crate::codec::{parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::read_roster;
-use crate::limits::{CHALLENGES_PER_KEY_MAX, SESSION_CHALLENGE_TTL_S, SESSION_TTL_S};
+use crate::limits::{SESSION_CHALLENGE_TTL_S, SESSION_TTL_S, SESSIONS_PER_KEY_MAX};
 use crate::rows::{Standing, standing};
 use crate::tx::{Attempt, Entry, Tx, challenge_sha256, find, refuse};
 use crate::{Moment, Store};
@@ -39,7 +39,7 @@ pub enum SessionChallengeOutcome {
         /// From when it is worth nothing.
         expires_at: Timestamp,
     },
-    /// `key_unknown`, `key_waiting`, `key_stopped`, `key_use_wrong`; recorded.
+    /// `key_unknown`, `key_waiting`, `key_stopped`, `key_use_wrong`; to be recorded by `refuse_session`.
     Refused(Refusal),
 }
 
@@ -74,7 +74,7 @@ pub struct Session {
 pub enum SessionOutcome {
     /// It is open.
     Opened(Session),
-    /// A rule says no; recorded.
+    /// A rule says no; to be recorded by `refuse_session`.
     Refused(Refusal),
 }
 
@@ -84,7 +84,7 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| issue(tx, challenge))? {
                 Ok((issued_at, expires_at)) => Ok(SessionChallengeOutcome::Issued { issued_at, expires_at }),
-                Err(refusal) => Ok(SessionChallengeOutcome::Refused(record_refusal(tx, refusal, challenge.key_sha256)?)),
+                Err(refusal) => Ok(SessionChallengeOutcome::Refused(refusal)),
             })
             .await
     }
@@ -94,7 +94,18 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| open_session(tx, &open))? {
                 Ok(session) => Ok(SessionOutcome::Opened(session)),
-                Err(refusal) => Ok(SessionOutcome::Refused(record_refusal(tx, refusal, open.envelope.key_digest())?)),
+                Err(refusal) => Ok(SessionOutcome::Refused(refusal)),
+            })
+            .await
+    }
+
+    /// Records that a key got no session. Apart from the refusal itself: who sends garbage without end leaves no record without end.
+    pub async fn refuse_session(&self, moment: Moment, key_sha256: Digest, refusal: Refusal) -> Result<(), StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let claims = Json::object([("code", text(refusal.code)), ("key_sha256", key_sha256.into())]);
+                tx.stage(Entry::new(RecordType::SessionRefused, claims))?;
+                Ok(())
             })
             .await
     }
@@ -114,15 +125,8 @@ fn issue(tx: &mut Tx<'_>, challenge: SessionChallenge) -> Attempt<(Timestamp, Ti
         return Err(waiting(tx, &challenge.key_sha256)?.unwrap_or(refusal).into());
     }
     let expires_at = tx.now.plus_s(SESSION_CHALLENGE_TTL_S);
-    tx.execute(
-        "DELETE FROM session_challenges WHERE key_sha256 = ?1 AND expires_at <= ?2",
-        params![challenge.key_sha256.to_string(), tx.now.as_ms()],
-    )?;
-    tx.execute(
-        "DELETE FROM session_challenges WHERE challenge_sha256 IN
-           (SELECT challenge_sha256 FROM session_challenges WHERE key_sha256 = ?1 ORDER BY issued_at DESC LIMIT -1 OFFSET ?2)",
-        params![challenge.key_sha256.to_string(), CHALLENGES_PER_KEY_MAX as i64 - 1],
-    )?;
+    // Whoever knows a key's digest may ask for its challenges, so one that somebody else asked for never drives out another.
+    tx.execute("DELETE FROM session_challenges WHERE expires_at <= ?1", [tx.now.as_ms()])?;
     tx.execute_one(
         "INSERT INTO session_challenges (challenge_sha256, key_sha256, issued_at, expires_at) VALUES (?1, ?2, ?3, ?4)",
         params![challenge_sha256(&challenge.challenge).to_string(), challenge.key_sha256.to_string(), tx.now.as_ms(), expires_at.as_ms()],
@@ -163,6 +167,11 @@ fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
     }
     let expires_at = tx.now.plus_s(SESSION_TTL_S);
     tx.execute("DELETE FROM sessions WHERE expires_at <= ?1", [tx.now.as_ms()])?;
+    tx.execute(
+        "DELETE FROM sessions WHERE session_sha256 IN
+           (SELECT session_sha256 FROM sessions WHERE key_sha256 = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT -1 OFFSET ?2)",
+        params![statement.key_sha256.to_string(), SESSIONS_PER_KEY_MAX - 1],
+    )?;
     tx.execute_one(
         "INSERT INTO sessions (session_sha256, person, key_sha256, opened_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
@@ -203,10 +212,4 @@ fn authenticate(db: &Connection, now: Timestamp, session_sha256: &Digest) -> Res
     }
     let roles = holder.person.roles.iter().cloned().collect();
     Ok(Some(Session { person, name: holder.person.name.clone(), roles, key_sha256, expires_at, now }))
-}
-
-fn record_refusal(tx: &mut Tx<'_>, refusal: Refusal, key_sha256: Digest) -> Result<Refusal, StoreError> {
-    let claims = Json::object([("code", text(refusal.code)), ("key_sha256", key_sha256.into())]);
-    tx.stage(Entry::new(RecordType::SessionRefused, claims))?;
-    Ok(refusal)
 }

@@ -26,10 +26,7 @@ pub async fn offer(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Pee
     let outcome = gate.store.offer(gate.moment()?, code_sha256(&body.code)).await?;
     let offer = match outcome {
         OfferOutcome::Offer(offer) => offer,
-        OfferOutcome::Refused(refusal) => {
-            limit_failures(&gate, peer)?;
-            return Err(refusal.into());
-        }
+        OfferOutcome::Refused(refusal) => return Err(refused(&gate, peer, refusal).await),
     };
     Ok(Json(Offer {
         gate: offer.identity.gate,
@@ -81,11 +78,21 @@ pub async fn enrol(
         EnrolOutcome::Waiting { person, request } => {
             Ok(Json(EnrolmentAnswer { state: EnrolmentState::Waiting, person, request: Some(request) }))
         }
-        EnrolOutcome::Refused(refusal) => {
-            limit_failures(&gate, peer)?;
-            Err(refusal.into())
-        }
+        EnrolOutcome::Refused(refusal) => Err(refused(&gate, peer, refusal).await),
     }
+}
+
+/// The refusal; on record as long as its address has not used up its window.
+async fn refused(gate: &Gate, peer: Peer, refusal: Refusal) -> Rejection {
+    match recorded(gate, peer, &refusal).await {
+        Ok(()) => refusal.into(),
+        Err(instead) => instead,
+    }
+}
+
+async fn recorded(gate: &Gate, peer: Peer, refusal: &Refusal) -> Result<(), Rejection> {
+    limit_failures(gate, peer)?;
+    Ok(gate.store.refuse_enrolment(gate.moment()?, refusal.clone()).await?)
 }
 
 /// An envelope out of a body.

@@ -7,7 +7,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use vidimus_api::limits::BODY_BYTES_MAX;
+use vidimus_api::problem::FaceCode;
 use vidimus_api::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
+use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
 use vidimus_store::{OpenSession, SessionChallengeOutcome, SessionOutcome};
 
@@ -26,12 +28,16 @@ pub async fn challenge(
     body: Body,
 ) -> Result<Json<SessionChallenge>, Rejection> {
     let body = SessionChallengeRequest::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
+    if !gate.failures.count_challenge(peer.0.ip(), crate::clock::now()) {
+        let detail = "too many challenges were asked for from this address; wait a minute";
+        return Err(Rejection::of_face(FaceCode::RateLimited, detail));
+    }
     let moment = gate.moment()?;
     let challenge = entropy::nonce()?;
     let asked = vidimus_store::SessionChallenge { key_sha256: body.key_sha256, challenge };
     match gate.store.session_challenge(moment, asked).await? {
         SessionChallengeOutcome::Issued { issued_at, expires_at } => Ok(Json(SessionChallenge { challenge, issued_at, expires_at })),
-        SessionChallengeOutcome::Refused(refusal) => Err(refused(&gate, peer, refusal)),
+        SessionChallengeOutcome::Refused(refusal) => Err(refused(&gate, peer, body.key_sha256, refusal).await),
     }
 }
 
@@ -40,7 +46,9 @@ pub async fn open(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Peer
     let body = SessionRequest::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
     let bearer = Bearer::of_session()?;
     let moment = gate.moment()?;
-    let asked = OpenSession { envelope: envelope(&body.envelope, "/envelope")?, session_sha256: bearer.digest() };
+    let envelope = envelope(&body.envelope, "/envelope")?;
+    let key_sha256 = envelope.key_digest();
+    let asked = OpenSession { envelope, session_sha256: bearer.digest() };
     match gate.store.open_session(moment, asked).await? {
         SessionOutcome::Opened(session) => Ok(Json(SessionAnswer {
             session: bearer.reveal(),
@@ -50,14 +58,19 @@ pub async fn open(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Peer
             roles: session.roles.iter().map(ToString::to_string).collect(),
             now: session.now,
         })),
-        SessionOutcome::Refused(refusal) => Err(refused(&gate, peer, refusal)),
+        SessionOutcome::Refused(refusal) => Err(refused(&gate, peer, key_sha256, refusal).await),
     }
 }
 
-/// The refusal, always with the status of a failed authentication. The store has recorded it.
-fn refused(gate: &Gate, peer: Peer, refusal: Refusal) -> Rejection {
-    match limit_failures(gate, peer) {
+/// The refusal, always with the status of a failed authentication; on record as long as its address has not used up its window.
+async fn refused(gate: &Gate, peer: Peer, key_sha256: Digest, refusal: Refusal) -> Rejection {
+    match recorded(gate, peer, key_sha256, &refusal).await {
         Ok(()) => Rejection::from(refusal).with_status(StatusCode::UNAUTHORIZED),
-        Err(limited) => limited,
+        Err(instead) => instead,
     }
+}
+
+async fn recorded(gate: &Gate, peer: Peer, key_sha256: Digest, refusal: &Refusal) -> Result<(), Rejection> {
+    limit_failures(gate, peer)?;
+    Ok(gate.store.refuse_session(gate.moment()?, key_sha256, refusal.clone()).await?)
 }

@@ -125,6 +125,10 @@ async fn reading_is_bounded_and_resumes_where_it_stopped() {
     assert_eq!(gate.store.records(u64::MAX, 10, Vec::new()).await.expect("a reading"), []);
 }
 
+fn unknown_key() -> vidimus_core::code::Refusal {
+    vidimus_core::code::Refusal::new(vidimus_core::code::Code::KeyUnknown, "a key that nobody enrolled")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
@@ -143,7 +147,7 @@ proptest! {
                         // Kept, with one record.
                         0 => store.heartbeat(moment).await.map(|()| 1),
                         // A refusal that is recorded.
-                        1 => store.offer(moment, Digest::of(&index.to_be_bytes())).await.map(|_| 1),
+                        1 => store.refuse_session(moment, Digest::of(&index.to_be_bytes()), unknown_key()).await.map(|()| 1),
                         // A refusal that is not.
                         2 => store.withdraw(moment, name("billing"), vidimus_core::ids::CallId::from_random([1; 16])).await.map(|_| 0),
                         // A failure that takes itself back: there is no roster yet.

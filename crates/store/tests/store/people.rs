@@ -51,7 +51,11 @@ async fn genesis_signs_exactly_this_roster_table_and_invite() {
     for (twist, code) in twists {
         let size = gate.size().await;
         match gate.enrol_genesis(&ada, twist).await {
-            EnrolOutcome::Refused(refusal) => assert_eq!(refusal.code, code),
+            EnrolOutcome::Refused(refusal) => {
+                assert_eq!(refusal.code, code);
+                assert!(gate.told_since(size).await.is_empty(), "a refusal writes nothing by itself");
+                gate.store.refuse_enrolment(gate.moment(), refusal).await.expect("recorded");
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!(gate.told_since(size).await, [format!("enrolment_refused:{code}")]);
@@ -232,6 +236,34 @@ async fn a_session_challenge_opens_one_session_in_time() {
     let SessionChallengeOutcome::Issued { issued_at: later, .. } = issued else { panic!("{issued:?}") };
     gate.advance_s(i64::try_from(issued_at.seconds_until(expires_at)).expect("small"));
     assert_eq!(open(session_statement(&gate, &ada, ask, later), &ada, "late").await, Some(Code::ChallengeInvalid));
+}
+
+#[tokio::test]
+async fn challenges_that_others_ask_for_drive_out_none() {
+    let (gate, ada) = Gate::with_admin().await;
+    let ask = SessionChallenge { key_sha256: ada.device.public().digest(), challenge: gate.nonce() };
+    let issued = gate.store.session_challenge(gate.moment(), ask).await.expect("an outcome");
+    let SessionChallengeOutcome::Issued { issued_at, .. } = issued else { panic!("{issued:?}") };
+    for _ in 0..100 {
+        let others = SessionChallenge { challenge: gate.nonce(), ..ask };
+        gate.store.session_challenge(gate.moment(), others).await.expect("an outcome");
+    }
+    let statement = session_statement(&gate, &ada, ask, issued_at);
+    let open = OpenSession { envelope: statement.sign(&ada.device).expect("signed"), session_sha256: Digest::of(b"bearer") };
+    let opened = gate.store.open_session(gate.moment(), open).await.expect("an outcome");
+    assert!(matches!(opened, SessionOutcome::Opened(_)), "{opened:?}");
+}
+
+#[tokio::test]
+async fn one_session_too_many_ends_the_oldest() {
+    let (gate, ada) = Gate::with_admin().await;
+    let first = gate.open_session(&ada).await;
+    let second = gate.open_session(&ada).await;
+    for _ in 1..vidimus_store::limits::SESSIONS_PER_KEY_MAX {
+        gate.open_session(&ada).await;
+    }
+    assert_eq!(gate.store.authenticate_session(gate.now(), first).await.expect("a reading"), None);
+    assert!(gate.store.authenticate_session(gate.now(), second).await.expect("a reading").is_some());
 }
 
 #[tokio::test]
