@@ -432,12 +432,21 @@ pub fn receipt_proof(position: &str, size: &str) -> String {
     format!("Verified here: record {position} holds your signature and is in the signed log of {size} records.")
 }
 
-pub fn quorum(given: u32, needed: u32) -> String {
-    if given >= needed {
-        format!("{given} of {needed} approvals. It may run now, once.")
-    } else {
-        format!("{given} of {needed}. Waiting for another person.")
+pub fn quorum(given: u32, needed: u32, delay_s: u64) -> String {
+    match (given >= needed, delay_s) {
+        (false, _) => format!("{given} of {needed}. Waiting for another person."),
+        (true, 0) => format!("{given} of {needed} approvals. It may run now, once."),
+        (true, _) => format!("{given} of {needed} approvals. It may run once, after a delay of {delay_s} s."),
     }
+}
+
+/// Who approved before, and that the next one is another person.
+pub fn different_people(needed: u32) -> String {
+    format!("Needs {needed} different people.")
+}
+
+pub fn approved_by(number: usize, who: &str, at: &str) -> String {
+    format!("{number}. {who} approved {at}.")
 }
 
 pub fn receipt_hash(digest: &str) -> String {

@@ -82,7 +82,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
         data: vec![("friction", card.friction().as_str().to_owned()), ("hash", hash), ("request", card.listed.request.clone())],
         top: top(console, environment),
         content: column,
-        footer: Some(panels::decision(review)),
+        footer: Some(panels::decision(review, &sections::others(console, card))),
     }
 }
 

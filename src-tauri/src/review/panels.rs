@@ -10,13 +10,13 @@ use crate::strings;
 use crate::trusted::literal;
 
 /// Everything under the request. The row is always there; one panel at a time takes its place.
-pub fn decision(review: &Review) -> Element {
+pub fn decision(review: &Review, others: &[String]) -> Element {
     el(Tag::Section)
         .class("decision")
         .attr("data-part", "decision")
         .attr("aria-label", strings::DECISION)
         .child(bar())
-        .child(approve(&review.card))
+        .child(approve(&review.card, others))
         .child(deny())
         .child(receipt())
 }
@@ -51,7 +51,7 @@ fn heading(text: impl Into<String>) -> Element {
     el(Tag::H2).attr("tabindex", "-1").text(text)
 }
 
-fn approve(card: &Card) -> Element {
+fn approve(card: &Card, others: &[String]) -> Element {
     let friction = card.friction();
     let title = match friction {
         Reversibility::Reversible | Reversibility::Compensable => strings::APPROVE,
@@ -64,6 +64,10 @@ fn approve(card: &Card) -> Element {
     };
     panel("approve")
         .child(heading(title))
+        .optional((!others.is_empty()).then(|| {
+            let lines = others.iter().map(|line| el(Tag::Li).child(literal::inline(line)));
+            el(Tag::Ul).class("quiet").attr("data-part", "others").children(lines)
+        }))
         .child(el(Tag::Ul).attr("id", "hard-locks").class("notice bad").flag("hidden", true))
         .child(el(Tag::Div).class("panel-form").attr("id", "approve-form").children(form))
         .child(el(Tag::Ul).attr("id", "locks").class("quiet").attr("data-part", "locks"))

@@ -50,7 +50,8 @@ pub fn verify(
     };
     let mut lines = vec![strings::signed_by(&membership.label), strings::receipt_proof(&position, &grouped(&head.size().to_string()))];
     if kind == DecisionKind::Approve {
-        lines.push(strings::quorum(receipt.quorum.given, receipt.quorum.needed));
+        let delay_s = console.reviews().get(&request.to_string()).and_then(|review| review.card.row.as_ref().map(|row| row.delay_s));
+        lines.push(strings::quorum(receipt.quorum.given, receipt.quorum.needed, delay_s.unwrap_or(0)));
     }
     if let Some(digest) = record.claim("request_sha256") {
         lines.push(strings::receipt_hash(&strings::hash_groups(digest)));

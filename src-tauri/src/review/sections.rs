@@ -255,6 +255,20 @@ pub fn identity(review: &Review) -> Element {
     )
 }
 
+/// For more than one approver: how many are needed and who gave theirs. Never their reasons.
+pub fn others(console: &Console, card: &Card) -> Vec<String> {
+    let needed = card.frozen.as_ref().map_or(1, |frozen| frozen.members().needs.iter().map(|need| need.quorum).sum::<u32>());
+    if needed < 2 {
+        return Vec::new();
+    }
+    let decisions = console.read(|mirror| mirror.decisions(&card.listed.request)).unwrap_or_default();
+    let given = decisions.iter().filter(|decision| decision.decision == "approve").zip(1..).map(|(decision, number)| {
+        let who = decision.approver.parse().map_or_else(|_| decision.approver.clone(), |id| person_name(console, &id));
+        strings::approved_by(number, &who, &time::hour_minute(decision.at_ms, &console.zone))
+    });
+    std::iter::once(strings::different_people(needed)).chain(given).collect()
+}
+
 /// What happened to the request so far.
 pub fn history(console: &Console, card: &Card) -> Element {
     let mut lines: Vec<(i64, String)> = vec![(card.listed.at_ms, strings::HISTORY_ASKED.to_owned())];
