@@ -82,9 +82,20 @@ impl Console {
 
     /// Opens the enrolment and hands it the invitation.
     pub async fn begin_enrolment(&self, invite: &str) -> Result<(), DesktopError> {
+        self.open_enrolment().await?;
+        self.hand_invitation(invite).await
+    }
+
+    /// Opens the enrolment and turns to its window.
+    pub async fn open_enrolment(&self) -> Result<(), DesktopError> {
         self.main().await?;
         self.driver.click("[data-part=open-enrolment]").await?;
         self.driver.window_with_url(ENROLMENT).await?;
+        self.expect("#invite").await
+    }
+
+    /// Hands the enrolment its invitation.
+    pub async fn hand_invitation(&self, invite: &str) -> Result<(), DesktopError> {
         self.driver.type_text("#invite", invite).await?;
         self.driver.click("#continue").await
     }
@@ -264,6 +275,22 @@ impl Console {
         self.driver.click("#deny-commit").await
     }
 
+    /// Denies as soon as a PIN is taken again: after a wrong one the window waits.
+    pub async fn deny_when_pin_is_taken(&self, pin: &str) -> Result<(), DesktopError> {
+        let deadline = Instant::now() + STEP_WITHIN;
+        loop {
+            self.type_pin("#deny-pin", pin).await?;
+            self.driver.click("#deny-commit").await?;
+            self.settled().await?;
+            if self.shows("#receipt").await? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(late(&format!("the PIN is not taken: {}", self.driver.text("#deny").await?)));
+            }
+        }
+    }
+
     /// Types the PIN where the window asks for it.
     pub async fn type_pin(&self, field: &str, pin: &str) -> Result<(), DesktopError> {
         if self.shows(field).await? {
@@ -324,7 +351,7 @@ impl Console {
     }
 
     /// Presses what closes the current window and turns to the main one.
-    async fn leave_by(&self, css: &str) -> Result<(), DesktopError> {
+    pub async fn leave_by(&self, css: &str) -> Result<(), DesktopError> {
         let before = self.driver.windows().await?;
         let pressed = self.driver.click(css).await;
         self.left(before, pressed).await

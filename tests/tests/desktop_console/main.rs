@@ -8,6 +8,7 @@ mod approving;
 mod denying;
 mod hostile;
 mod keyring_faults;
+mod looks;
 mod mutations;
 mod notices;
 mod proxy;

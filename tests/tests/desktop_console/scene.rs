@@ -91,7 +91,12 @@ impl Scene {
 
     /// The console's main window.
     pub async fn open_console(&self) -> Outcome<Arc<Console>> {
-        let console = Arc::new(Console::start(&self.desktop, &self.console_program, &self.profile, "light").await?);
+        self.open_console_in("light").await
+    }
+
+    /// The same in a theme.
+    pub async fn open_console_in(&self, theme: &str) -> Outcome<Arc<Console>> {
+        let console = Arc::new(Console::start(&self.desktop, &self.console_program, &self.profile, theme).await?);
         *self.console.lock().unwrap_or_else(PoisonError::into_inner) = Some(console.clone());
         Ok(console)
     }
@@ -184,6 +189,11 @@ pub async fn play(scene: Outcome<Scene>, act: impl AsyncFnOnce(&mut Scene) -> Ou
 fn failures() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     own.ancestors().nth(3).map_or_else(std::env::temp_dir, Path::to_owned).join("desktop")
+}
+
+/// Where pictures go that somebody wants to look at.
+pub fn pictures() -> PathBuf {
+    failures().join("pictures")
 }
 
 /// Whether the longer tests are asked for too.
