@@ -11,7 +11,7 @@ use vidimus_core::code::Refusal;
 use vidimus_core::ids::GateId;
 use vidimus_core::sign::PublicKey;
 use vidimus_core::tree::verify_consistency;
-use vidimus_store::{Head, Store, StoreError, StoredCheckpoint};
+use vidimus_store::{Head, Store, StoreError, StoredCheckpoint, VerifyError};
 
 use crate::entropy::NoEntropy;
 use crate::gate::moment;
@@ -56,6 +56,9 @@ pub enum HeadError {
     /// The head file cannot be used.
     #[error(transparent)]
     Keys(#[from] KeysError),
+    /// The database contradicts its log or a signature.
+    #[error(transparent)]
+    Contradicted(#[from] VerifyError),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -73,16 +76,18 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Checks the database against the head beside the keys, and signs its present head.
+    /// Checks the database against the head beside the keys and against its own log, and signs its present head.
     ///
-    /// *Errors*: `Behind` and `Forked`: the gate must not start.
+    /// *Errors*: `Missing`, `Behind`, `Forked` and `Contradicted`: the gate must not start.
     pub async fn begin(store: &Store, keys: &Keys, head_file: &HeadFile) -> Result<Checkpoints, HeadError> {
         let head = store.head().await?;
-        match head_file.read()? {
-            Some(note) => check_history(store, head, &note, &keys.gate(), &keys.log.public()).await?,
-            None if store.newest_checkpoint().await?.is_some() => return Err(HeadError::Missing),
-            None => {}
-        }
+        let behind = match head_file.read()? {
+            Some(note) => Some(check_history(store, head, &note, &keys.gate(), &keys.log.public()).await?),
+            // Whoever enrolled did so at a gate that ran, and a gate that runs signs heads.
+            None if store.newest_checkpoint().await?.is_some() || store.roster().await?.is_some() => return Err(HeadError::Missing),
+            None => None,
+        };
+        store.verify(behind).await?;
         let signed = sign(keys, head)?;
         publish(store, head_file, &signed).await?;
         Ok(Checkpoints { newest: watch::Sender::new(Arc::new(signed)) })
@@ -132,17 +137,19 @@ impl Checkpoints {
     }
 }
 
-async fn check_history(store: &Store, head: Head, note: &str, gate: &GateId, key: &PublicKey) -> Result<(), HeadError> {
+async fn check_history(store: &Store, head: Head, note: &str, gate: &GateId, key: &PublicKey) -> Result<Head, HeadError> {
     let signed = checkpoint::parse_verify(note, &gate.to_string(), key).map_err(HeadError::Foreign)?;
     let signed = signed.checkpoint();
     if head.size < signed.size() {
         return Err(HeadError::Behind { found: head.size, signed: signed.size() });
     }
+    let behind = Head { size: signed.size(), root: *signed.root() };
     if signed.size() == 0 {
-        return Ok(());
+        return Ok(behind);
     }
     let proof = store.consistency(signed.size(), head.size).await?;
-    verify_consistency(signed.size(), signed.root(), head.size, &head.root, &proof).map_err(HeadError::Forked)
+    verify_consistency(signed.size(), signed.root(), head.size, &head.root, &proof).map_err(HeadError::Forked)?;
+    Ok(behind)
 }
 
 fn sign(keys: &Keys, head: Head) -> Result<Signed, HeadError> {

@@ -105,7 +105,7 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
             Some(_) => {}
         }
     }
-    let run = run_of(&tagged("vidimus.agent.run.v1", [agent.credential_sha256.as_bytes()]));
+    let run = credential_run(&agent.credential_sha256);
     tx.execute_one(
         "INSERT INTO agents (agent, owner, parent, credential_sha256, run, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
@@ -121,9 +121,15 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
         ("agent", text(&agent.agent)),
         ("owner", optional_text(agent.owner)),
         ("parent", optional_text(agent.parent.as_ref())),
+        ("credential_sha256", text(agent.credential_sha256)),
     ]);
     tx.stage(Entry::new(RecordType::AgentAdded, claims))?;
     Ok(())
+}
+
+/// The run of the calls that name none, fixed by the credential.
+pub(crate) fn credential_run(credential_sha256: &Digest) -> RunId {
+    run_of(&tagged("vidimus.agent.run.v1", [credential_sha256.as_bytes()]))
 }
 
 /// The agent of this name with everyone who sent it.

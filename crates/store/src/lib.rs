@@ -32,6 +32,7 @@ mod sessions;
 mod sweeps;
 mod tokens;
 mod tx;
+mod verification;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub use roster_changes::RosterChangeOutcome;
 pub use sessions::{OpenSession, Session, SessionChallenge, SessionChallengeOutcome, SessionOutcome};
 pub use sweeps::Due;
 pub use tokens::{Mint, MintOutcome, Minted, Redeem, RedeemOutcome, Redeemed, TokenRefused};
+pub use verification::VerifyError;
 
 /// What a use case is given from the edge: the gate's clock, and 32 fresh random bytes from which the salts of its
 /// records are derived.
@@ -84,6 +86,16 @@ impl Store {
     /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.
     pub fn heads(&self) -> watch::Receiver<Head> {
         self.engine.heads()
+    }
+
+    /// Whether a commit has failed: nothing more is written until the next start.
+    pub fn has_failed(&self) -> bool {
+        self.engine.has_failed()
+    }
+
+    /// Returns once nothing more is written: a commit has failed, or the store was closed.
+    pub async fn stopped(&self) {
+        self.engine.stopped().await;
     }
 
     /// Lets the writer finish what is queued; later use cases are refused as closed. Blocks.

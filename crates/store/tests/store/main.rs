@@ -13,4 +13,5 @@ mod people;
 mod races;
 mod simulation;
 mod tokens;
+mod verification;
 mod writes;

@@ -1,0 +1,270 @@
+//! Before a gate serves: what the database holds must be what its log says, the log must be the one behind the signed
+//! head, and who may decide must follow from signatures alone. Whoever can write the database can sign nothing.
+//!
+//! Reads every record once; nothing is written.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Row};
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::Refusal;
+use vidimus_core::decision::{self, ROSTER_CHANGE, approval_on_record, still_approved};
+use vidimus_core::ids::Name;
+use vidimus_core::record::{AuditRecord, Body, RecordType};
+use vidimus_core::roster::{ADMIN, Admission, Roster};
+use vidimus_core::statement::Genesis;
+use vidimus_core::tree::{Frontier, leaf_hash};
+
+use crate::Store;
+use crate::agents::credential_run;
+use crate::codec::{count, names_to_text, optional_parsed};
+use crate::error::StoreError;
+use crate::gate::GateState;
+use crate::log::{Head, read_head, read_node};
+use crate::rows::StoredRequest;
+use crate::tx::{find, list};
+
+/// Why a database is not to be served from.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The database contradicts its log, its signed head or a signature.
+    #[error("ledger_contradicted: {0}; somebody wrote into the database, restore the newest copy of it and keep this one as evidence")]
+    Contradicted(String),
+    /// A signature or a document on record does not hold.
+    #[error("ledger_contradicted: {what}; somebody wrote into the database, restore the newest copy of it and keep this one as evidence")]
+    Unsigned {
+        /// What is not signed as it should be.
+        what: String,
+        /// The rule that it breaks.
+        #[source]
+        refusal: Refusal,
+    },
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for VerifyError {
+    fn from(error: rusqlite::Error) -> VerifyError {
+        VerifyError::Store(error.into())
+    }
+}
+
+impl Store {
+    /// Verifies the whole log against the newest signed head, and what is in force against the log.
+    ///
+    /// To be called before anything is written: an edited database must stay as it was found.
+    /// *Errors*: `Contradicted` and `Unsigned`: the gate must not start.
+    pub async fn verify(&self, signed: Option<Head>) -> Result<(), VerifyError> {
+        self.engine.read(move |db| Ok(verify(db, signed))).await?
+    }
+}
+
+fn contradicted<T>(what: impl Into<String>) -> Result<T, VerifyError> {
+    Err(VerifyError::Contradicted(what.into()))
+}
+
+fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> VerifyError {
+    move |refusal| VerifyError::Unsigned { what: what.into(), refusal }
+}
+
+fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
+    let Some(gate) = GateState::load(db)? else { return Ok(()) };
+    let mut walk = Walk { db, gate: &gate, roster: None, genesis: None, table_sha256: None, agents: BTreeMap::new() };
+    let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
+    let mut statement =
+        db.prepare("SELECT position, leaf, type, at_ms, request, operation, roles, salt, body FROM records ORDER BY position")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let position = frontier.size();
+        if count(row, "position")? != position {
+            return contradicted(format!("the log has no record at {position}"));
+        }
+        let leaf: String = row.get("leaf")?;
+        let record = AuditRecord::parse(leaf.as_bytes()).map_err(unsigned(format!("the record at {position} is none of this gate's")))?;
+        if !same_columns(row, &record)? {
+            return contradicted(format!("the columns of the record at {position} are not those of its leaf"));
+        }
+        walk.take(position, &record)?;
+        for (node, hash) in frontier.append(leaf_hash(leaf.as_bytes())) {
+            if read_node(db, node)? != hash {
+                return contradicted(format!("the tree over the record at {position} is not that of its leaves"));
+            }
+        }
+        if signed.is_some_and(|signed| signed.size == frontier.size() && signed.root != frontier.root()) {
+            return contradicted("the records are not those under the signed head");
+        }
+    }
+    let found = Head { size: frontier.size(), root: frontier.root() };
+    if found != read_head(db)? || signed.is_some_and(|signed| signed.size > found.size) {
+        return contradicted("the head of the log is not that of its records");
+    }
+    walk.finish()
+}
+
+/// Whether what is looked up by column is what the leaf says, and the body is the one of its digest.
+fn same_columns(row: &Row<'_>, record: &AuditRecord) -> Result<bool, VerifyError> {
+    let body = match (row.get::<_, Option<String>>("body")?, optional_parsed(row, "salt")?) {
+        (Some(text), Some(salt)) => Some(Body { text, salt }.digest()),
+        (_, _) => None,
+    };
+    Ok(row.get::<_, String>("type")? == record.record_type.as_str()
+        && row.get::<_, i64>("at_ms")? == record.at.as_ms()
+        && row.get::<_, Option<String>>("request")? == record.request.map(|request| request.to_string())
+        && row.get::<_, Option<String>>("operation")? == record.operation.map(|operation| operation.to_string())
+        && row.get::<_, String>("roles")? == names_to_text(&record.roles)
+        && (body.is_none() || body == record.body_sha256))
+}
+
+/// What the log has brought into force so far.
+struct Walk<'a> {
+    db: &'a Connection,
+    gate: &'a GateState,
+    roster: Option<Roster>,
+    genesis: Option<Genesis>,
+    table_sha256: Option<Digest>,
+    agents: BTreeMap<String, Agent>,
+}
+
+/// An agent as its record or its row has it: owner, parent, digest of its credential.
+type Agent = (Option<String>, Option<String>, Option<String>);
+
+impl Walk<'_> {
+    fn take(&mut self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        if (position == 0) != (record.record_type == RecordType::GateInitialised) {
+            return contradicted("the log does not begin with this gate, and only once");
+        }
+        if record.record_type == RecordType::GateInitialised {
+            return self.same_gate(record);
+        }
+        if record.record_type == RecordType::RosterChanged {
+            return self.roster_changed(record);
+        }
+        if record.record_type == RecordType::TableChanged {
+            return self.table_changed(record);
+        }
+        if record.record_type == RecordType::DecisionRecorded {
+            return self.decision_recorded(position, record);
+        }
+        if record.record_type == RecordType::AgentAdded {
+            let claim = |name: &str| record.claim(name).map(str::to_owned);
+            let agent = claim("agent").unwrap_or_default();
+            if self.agents.insert(agent.clone(), (claim("owner"), claim("parent"), claim("credential_sha256"))).is_some() {
+                return contradicted(format!("the agent `{agent}` is on record twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn same_gate(&self, record: &AuditRecord) -> Result<(), VerifyError> {
+        let identity = &self.gate.identity;
+        let same = record.claim("gate") == Some(&identity.gate.to_string())
+            && record.claim("environment") == Some(identity.environment.as_str())
+            && record.claim("log_key") == Some(&identity.log_key.to_string())
+            && record.claim("token_key") == Some(&identity.token_key.to_string());
+        if same { Ok(()) } else { contradicted("the gate's identity or environment is not the one that `init` recorded") }
+    }
+
+    fn roster_changed(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
+        let version = self.roster.as_ref().map_or(1, |roster| roster.version + 1);
+        let what = || format!("version {version} of the roster");
+        let text = find(self.db, "SELECT text FROM rosters WHERE version = ?1", [version], |row| row.get::<_, String>(0))?;
+        let Some(text) = text else { return contradicted(format!("{} is gone", what())) };
+        if record.claim("roster_sha256") != Some(&Digest::of(text.as_bytes()).to_string()) {
+            return contradicted(format!("{} is not the one on record", what()));
+        }
+        let next = Roster::parse(text.as_bytes()).map_err(unsigned(what()))?;
+        match &self.roster {
+            None => {
+                let [envelope] = record.envelopes.as_slice() else { return contradicted(format!("{} is signed by nobody", what())) };
+                let genesis = Genesis::verify(envelope).map_err(unsigned(what()))?;
+                if genesis.roster != next {
+                    return contradicted(format!("{} is not the one that the first admin signed", what()));
+                }
+                self.genesis = Some(genesis);
+            }
+            Some(previous) => {
+                if self.approved_roster(record, previous)? != next {
+                    return contradicted(format!("{} is not the one that was approved", what()));
+                }
+            }
+        }
+        self.roster = Some(next);
+        Ok(())
+    }
+
+    /// The roster that the signed decisions of a change lead to.
+    fn approved_roster(&self, record: &AuditRecord, previous: &Roster) -> Result<Roster, VerifyError> {
+        let what = || format!("version {} of the roster", previous.version + 1);
+        let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
+        let Some(request) = request else { return contradicted(format!("{} has no request", what())) };
+        let members = request.frozen.members();
+        if members.tool.as_str() != ROSTER_CHANGE || !members.needs.iter().any(|need| need.role.as_str() == ADMIN) {
+            return contradicted(format!("{} comes from another request than a change of the roster", what()));
+        }
+        let approvals = record
+            .envelopes
+            .iter()
+            .map(|envelope| approval_on_record(envelope, &request.frozen, previous).map(|(approval, _)| approval))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(unsigned(what()))?;
+        still_approved(&request.frozen, &approvals, previous).map_err(unsigned(what()))?;
+        Admission::next_roster(&members.args, previous).map_err(unsigned(what()))
+    }
+
+    /// The only table that this version brings into force is the one that the first admin signed.
+    fn table_changed(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
+        let signed = self.genesis.as_ref().map(|genesis| genesis.table_sha256);
+        if signed.is_none() || record.claim("table_sha256") != signed.map(|digest| digest.to_string()).as_deref() {
+            return contradicted("a version of the effect table is signed by nobody");
+        }
+        self.table_sha256 = signed;
+        Ok(())
+    }
+
+    fn decision_recorded(&self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        let what = || format!("the decision at {position}");
+        let (Some(roster), [envelope]) = (&self.roster, record.envelopes.as_slice()) else {
+            return contradicted(format!("{} is signed by nobody", what()));
+        };
+        let verified = decision::verify(envelope, roster).map_err(unsigned(what()))?;
+        let statement = verified.statement();
+        let same = record.request == Some(statement.request)
+            && record.claim("decision") == Some(statement.decision.as_str())
+            && record.claim("approver") == Some(&statement.approver.to_string())
+            && record.claim("role") == Some(statement.role.as_str())
+            && record.claim("request_sha256") == Some(&statement.request_sha256.to_string());
+        if same { Ok(()) } else { contradicted(format!("{} is not the one that was signed", what())) }
+    }
+
+    fn finish(self) -> Result<(), VerifyError> {
+        let in_force = self.gate.roster.as_ref().map(|roster| &roster.roster);
+        if in_force != self.roster.as_ref() {
+            return contradicted("the roster in force is not the newest one on record");
+        }
+        if in_force.is_some_and(|roster| roster.recovery_key != self.gate.identity.recovery_key) {
+            return contradicted("the recovery key is not the one of the roster");
+        }
+        let signed = self.gate.table_view.signed.then_some(self.gate.table_view.table_sha256);
+        if signed != self.table_sha256 {
+            return contradicted("the effect table in force is not the one that was signed");
+        }
+        same_agents(self.db, &self.agents)
+    }
+}
+
+/// Each agent is as it was added: its owner may not approve for it, its credential is the one that was given out.
+fn same_agents(db: &Connection, on_record: &BTreeMap<String, Agent>) -> Result<(), VerifyError> {
+    let rows = list(db, "SELECT agent, owner, parent, credential_sha256, run FROM agents", [], |row| {
+        let agent: Agent = (row.get("owner")?, row.get("parent")?, row.get("credential_sha256")?);
+        Ok((row.get::<_, String>("agent")?, agent, row.get::<_, String>("run")?))
+    })?;
+    for (name, agent, run) in &rows {
+        let credential = agent.2.as_deref().and_then(|digest| digest.parse().ok());
+        let same_run = credential.is_some_and(|credential| credential_run(&credential).to_string() == *run);
+        if on_record.get(name) != Some(agent) || !same_run || Name::parse(name).is_err() {
+            return contradicted(format!("the agent `{name}` is not as it was added"));
+        }
+    }
+    if rows.len() == on_record.len() { Ok(()) } else { contradicted("an agent that was added is gone") }
+}
