@@ -132,6 +132,23 @@ impl Element {
         self.children(child)
     }
 
+    /// Puts text into each empty element that has the attribute, by the attribute's value.
+    #[must_use]
+    pub fn filled(mut self, attribute: &str, text: &impl Fn(&str) -> Option<String>) -> Self {
+        let named = self.attributes.iter().find(|(name, _)| *name == attribute).and_then(|(_, value)| value.as_deref());
+        if self.children.iter().all(|child| *child == Node::Text(String::new()))
+            && let Some(text) = named.and_then(text)
+        {
+            self.children = vec![Node::Text(text)];
+        }
+        let fill = |child| match child {
+            Node::Element(element) => Node::Element(element.filled(attribute, text)),
+            Node::Text(text) => Node::Text(text),
+        };
+        self.children = self.children.into_iter().map(fill).collect();
+        self
+    }
+
     /// The markup of this element.
     pub fn markup(&self) -> String {
         let mut out = String::new();

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::html::{Element, Tag, el};
 use crate::review::sections;
-use crate::review::state::{TopLine, top_line};
+use crate::review::state::{self, TopLine, top_line};
 use crate::review::{Review, panels, views};
 use crate::strings;
 use crate::trusted::page::{Frame, WindowKind};
@@ -71,6 +71,9 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
         .child(sections::facts(console, card))
         .child(sections::identity(review))
         .child(sections::history(console, card));
+    // The page stands as it will stand: nothing moves when its script first asks.
+    let state = state::of(console, review, console.now_ms());
+    let first = |name: &str| state.text(name).map(ToOwned::to_owned);
     let hash = card.local_sha256().unwrap_or_default();
     let environment = card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());
     Frame {
@@ -78,11 +81,11 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
         title: strings::review_title(environment, console.automated),
         theme: console.theme_mark(),
         nonce: review.nonce.clone(),
-        version: "1".to_owned(),
+        version: state.content_version.clone(),
         data: vec![("friction", card.friction().as_str().to_owned()), ("hash", hash), ("request", card.listed.request.clone())],
         top: top(console, environment),
-        content: column,
-        footer: Some(panels::decision(review, &sections::others(console, card))),
+        content: column.filled("data-live", &first),
+        footer: Some(panels::decision(review, &sections::others(console, card)).filled("data-live", &first)),
     }
 }
 

@@ -6,7 +6,7 @@ use vidimus_core::ids::Reversibility;
 use crate::console::{Console, GateState, KeyState};
 use crate::mirror::RequestRow;
 use crate::review::locks::{self, Locks};
-use crate::review::{Panel, Review};
+use crate::review::{GateSays, Panel, Review};
 use crate::strings;
 use crate::text::time;
 
@@ -38,6 +38,22 @@ pub struct ReviewState {
     pub progress: Vec<String>,
     pub question: Option<Question>,
     pub receipt: Option<Receipt>,
+}
+
+impl ReviewState {
+    /// A text by the name that the page has for its place.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        Some(match name {
+            "left" => &self.left,
+            "expires" => &self.expires,
+            "approvals" => &self.approvals,
+            "why" => &self.why,
+            "seen" => &self.seen,
+            "approve_label" => &self.approve_label,
+            "deny_note" => &self.deny_note,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -76,7 +92,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
     });
     ReviewState {
         nonce: review.nonce.clone(),
-        content_version: "1".to_owned(),
+        content_version: content_version(review).to_owned(),
         gate: top.gate,
         clock: top.clock,
         key: top.key,
@@ -105,6 +121,14 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
             options: asked.options.clone(),
         }),
         receipt,
+    }
+}
+
+/// Which drawing of the page holds: it is drawn anew once the gate was heard to hold other bytes.
+fn content_version(review: &Review) -> &'static str {
+    match &review.gate_says {
+        GateSays::NotAsked | GateSays::Same => "1",
+        GateSays::Differs(_) => "differs",
     }
 }
 

@@ -27,7 +27,7 @@
     latest = state;
     nonce = state.nonce;
     for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "why", "seen", "pin_note", "approve_label", "deny_note"]) write(name, state[name]);
-    if (page.contentVersion !== state.content_version) { location.reload(); return; }
+    if (page.contentVersion !== state.content_version && !typed()) { location.reload(); return; }
     one("#why").classList.toggle("hard", state.why_is_hard);
     lines("#locks", state.hard_locks.concat(state.soft_locks));
     lines("#hard-locks", state.hard_locks);

@@ -43,6 +43,14 @@ async fn a_gate_that_shows_other_bytes_than_the_log_gets_no_approval() {
         proxy.tell(Lie { asked: DETAIL, truth: b":8990,".to_vec(), lie: b":8999,".to_vec() });
         let billing = scene.agent("billing")?;
         let (asked, request) = ask(&billing, "refund", REFUND, "other-detail").await?;
+        console.review(&request.to_string()).await?;
+        console.driver.wait_for_text("[data-part=gate-says]", "NO").await?;
+        console.driver.click("#save-evidence").await?;
+        console.driver.wait_for_text("#log", "Evidence saved").await?;
+        let evidence = std::fs::read_to_string(scene.profile.join(format!("evidence/{request}.txt")))?;
+        check(evidence.contains("amount_minor") && evidence.contains("Differs"), || format!("the evidence is: {evidence}"))?;
+        scene.say("the window says that the gate holds other bytes, and keeps the evidence");
+        console.close_review_by_key().await?;
         expect_locked(&console, &request, "E-REQ-1").await?;
         check(proxy.told() > 0, || "the lie was never told".to_owned())?;
         scene.say("approving is locked with E-REQ-1");
