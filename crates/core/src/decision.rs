@@ -11,7 +11,7 @@ use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
 use crate::json::{Fields, Json, Limits, parse_canonical};
 use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
 use crate::request::{self, RequestInput, RequestState};
-use crate::roster::{ADMIN, KeyUse, Roster};
+use crate::roster::{ADMIN, Admission, KeyUse, Roster};
 use crate::sign::{PublicKey, SecretKey};
 use crate::statement::same_gate;
 use crate::time::Timestamp;
@@ -421,6 +421,21 @@ pub fn still_approved(frozen: &FrozenRequest, approvals: &[Approval], roster: &R
     } else {
         Err(refuse(Code::QuorumMissing, "/needs", "too few approvals stand; more persons must approve"))
     }
+}
+
+/// The roster that an approved change leads to, from signed bytes alone: the frozen request, its approvals, the roster before.
+///
+/// What every reader of the log asks before it believes a later version, so that no gate can put another one in its place.
+/// *Errors*: `tool_wrong` for another tool's request, those of [`approval_on_record`], [`still_approved`] and
+/// [`Admission::next_roster`].
+pub fn approved_roster(frozen: &FrozenRequest, envelopes: &[Envelope], previous: &Roster) -> Result<Roster, Refusal> {
+    let members = frozen.members();
+    if members.tool.as_str() != ROSTER_CHANGE || !members.needs.iter().any(|need| need.role.as_str() == ADMIN) {
+        return Err(refuse(Code::ToolWrong, "/tool", "the request is no change of the roster that an admin decides; it leads to none"));
+    }
+    let approvals = envelopes.iter().map(|envelope| approval_on_record(envelope, frozen, previous).map(|(approval, _)| approval));
+    still_approved(frozen, &approvals.collect::<Result<Vec<_>, _>>()?, previous)?;
+    Admission::next_roster(&members.args, previous)
 }
 
 /// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.

@@ -321,6 +321,46 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
     }
 }
 
+/// The frozen change that admits person `seed`, and the admin's approval of it.
+fn approved_change(roster: &Roster, seed: u8, spoil: fn(&mut Draft)) -> (FrozenRequest, vidimus_core::dsse::Envelope) {
+    let mut draft = draft(roster);
+    draft.agents = Vec::new();
+    draft.proposer = Some(person(seed));
+    draft.tool = name("gate.roster.change");
+    draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
+    draft.args = admission(seed, &["billing-approver"]).to_args(roster).expect("a change");
+    spoil(&mut draft);
+    let frozen = FrozenRequest::freeze(draft).expect("frozen");
+    let mut world = world();
+    world.statement.tool = frozen.members().tool.clone();
+    world.statement.request_sha256 = frozen.request_sha256();
+    world.statement.args_sha256 = frozen.args_sha256();
+    world.statement.role = frozen.members().needs[0].role.clone();
+    sign_as(&mut world, 1);
+    let envelope = world.statement.sign(&secret(1)).expect("signed");
+    (frozen, envelope)
+}
+
+#[test]
+fn an_approved_change_leads_to_one_roster_and_no_gate_can_make_it_another() {
+    let before = roster();
+    let (frozen, envelope) = approved_change(&before, 7, |_| {});
+    let expected = before.with_admission(&admission(7, &["billing-approver"])).expect("admitted");
+    assert_eq!(decision::approved_roster(&frozen, std::slice::from_ref(&envelope), &before), Ok(expected.clone()));
+
+    let (other, _) = approved_change(&before, 8, |_| {});
+    let (by_role, by_role_envelope) = approved_change(&before, 7, |draft| draft.needs[0].role = name("billing-approver"));
+    let (refund, refund_envelope) = approved_change(&before, 7, |draft| draft.tool = name("refund"));
+    let code = |frozen: &FrozenRequest, envelopes: &[vidimus_core::dsse::Envelope], previous: &Roster| {
+        decision::approved_roster(frozen, envelopes, previous).expect_err("refused").code
+    };
+    assert_eq!(code(&other, &[envelope.clone()], &before), Code::BytesDiffer, "another admission under the same approval");
+    assert_eq!(code(&by_role, &[by_role_envelope], &before), Code::ToolWrong, "decided in a role that is not admin");
+    assert_eq!(code(&refund, &[refund_envelope], &before), Code::ToolWrong, "the approval of something else");
+    assert_eq!(code(&frozen, &[], &before), Code::QuorumMissing, "approved by nobody");
+    assert_eq!(code(&frozen, &[envelope], &expected), Code::RosterStale, "a change that was made already");
+}
+
 #[test]
 fn a_quorum_counts_persons_each_for_one_need() {
     let mut draft = draft(&roster());

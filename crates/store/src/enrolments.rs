@@ -4,6 +4,7 @@ use rusqlite::params;
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
@@ -227,16 +228,19 @@ pub(crate) fn stage_roster(
     tx: &mut Tx<'_>,
     roster: &Roster,
     envelopes: Vec<Envelope>,
-    request: Option<RequestId>,
+    change: Option<&FrozenRequest>,
 ) -> Result<(), StoreError> {
     let json = roster.to_json();
     let text_of_roster = String::from_utf8(json.canonical()?).map_err(|_| StoreError::corrupt("a roster that is not text"))?;
+    // With the frozen change, every reader recomputes from signed bytes what it leads to.
+    let frozen = change.map(|change| String::from_utf8(change.bytes().to_vec())).transpose();
+    let frozen = frozen.map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
     let claims = Json::object([("version", roster.version.into()), ("roster_sha256", text(roster.digest()?))]);
     let entry = Entry::new(RecordType::RosterChanged, claims)
         .readable_by(vec![everyone()?])
         .with_envelopes(envelopes)
-        .with_body(Json::object([("roster", text_of_roster.into())]));
-    tx.stage(Entry { request, ..entry })?;
+        .with_body(Json::object([("roster", text_of_roster.into()), ("frozen", frozen.into())]));
+    tx.stage(Entry { request: change.map(|change| change.members().request), ..entry })?;
     Ok(())
 }
 

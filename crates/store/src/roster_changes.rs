@@ -76,7 +76,7 @@ fn apply(tx: &mut Tx<'_>, operation: &OperationKey, attempt: u32) -> Attempt<Ros
     let gate = tx.gate()?;
     let next = Admission::next_roster(&request.frozen.members().args, &gate.roster()?.roster)?;
     let view = insert_roster(tx, &next)?;
-    stage_roster(tx, &next, approvals(tx, &request.request)?, Some(request.request))?;
+    stage_roster(tx, &next, approvals(tx, &request.request)?, Some(&request.frozen))?;
     let result = Json::object([("roster_sha256", view.roster_sha256.into()), ("version", view.version.into())]);
     let result = String::from_utf8(result.canonical()?).map_err(|_| StoreError::corrupt("a result that is not text"))?;
     let change = Change { result: Some(result), ..Change::of("the roster is in force") };

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
-use vidimus_core::decision::{self, ROSTER_CHANGE, approval_on_record, still_approved};
+use vidimus_core::decision;
 use vidimus_core::ids::Name;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
-use vidimus_core::roster::{ADMIN, Admission, Roster};
+use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
 use vidimus_core::tree::{Frontier, leaf_hash};
 
@@ -198,18 +198,7 @@ impl Walk<'_> {
         let what = || format!("version {} of the roster", previous.version + 1);
         let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
         let Some(request) = request else { return contradicted(format!("{} has no request", what())) };
-        let members = request.frozen.members();
-        if members.tool.as_str() != ROSTER_CHANGE || !members.needs.iter().any(|need| need.role.as_str() == ADMIN) {
-            return contradicted(format!("{} comes from another request than a change of the roster", what()));
-        }
-        let approvals = record
-            .envelopes
-            .iter()
-            .map(|envelope| approval_on_record(envelope, &request.frozen, previous).map(|(approval, _)| approval))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(unsigned(what()))?;
-        still_approved(&request.frozen, &approvals, previous).map_err(unsigned(what()))?;
-        Admission::next_roster(&members.args, previous).map_err(unsigned(what()))
+        decision::approved_roster(&request.frozen, &record.envelopes, previous).map_err(unsigned(what()))
     }
 
     /// The only table that this version brings into force is the one that the first admin signed.

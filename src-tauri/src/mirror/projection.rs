@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use vidimus_api::log::RecordEvent;
-use vidimus_core::decision::{self, DecisionKind, ROSTER_CHANGE};
+use vidimus_core::decision;
+use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::json::{Json, Limits, parse_canonical};
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
@@ -93,7 +94,7 @@ impl Projection {
             Err(refusal) => return Ok(Err(format!("a roster is malformed ({})", refusal.message))),
         };
         let previous = read::newest_roster(db)?;
-        if let Err(what) = follows(&roster, previous.as_ref(), identity, audit) {
+        if let Err(what) = follows(&roster, previous.as_ref(), body.member("frozen").and_then(Json::as_str), identity, audit) {
             return Ok(Err(what));
         }
         let Ok(digest) = roster.digest() else { return Ok(Err("a roster has no digest".to_owned())) };
@@ -289,7 +290,7 @@ fn frozen_of_unverified(body: &str) -> Option<String> {
 }
 
 /// Whether a roster is the first one, self-signed, or follows from the one before by an admin's decision.
-fn follows(roster: &Roster, previous: Option<&Roster>, identity: &GateIdentity, audit: &AuditRecord) -> Checked {
+fn follows(roster: &Roster, previous: Option<&Roster>, change: Option<&str>, identity: &GateIdentity, audit: &AuditRecord) -> Checked {
     if roster.gate != identity.gate || roster.environment != identity.environment || roster.log_key != identity.log_key {
         return Err("a roster is another gate's".to_owned());
     }
@@ -303,13 +304,10 @@ fn follows(roster: &Roster, previous: Option<&Roster>, identity: &GateIdentity, 
             if !linked {
                 return Err("a roster does not follow the one before".to_owned());
             }
-            let decided = audit.envelopes.iter().any(|envelope| {
-                decision::verify(envelope, previous).is_ok_and(|verified| {
-                    let statement = verified.statement();
-                    statement.tool.as_str() == ROSTER_CHANGE && statement.decision == DecisionKind::Approve
-                })
-            });
-            if decided { Ok(()) } else { Err("a roster is not signed by an admin of the one before".to_owned()) }
+            let approved = change
+                .and_then(|frozen| FrozenRequest::parse(frozen.as_bytes()).ok())
+                .is_some_and(|frozen| decision::approved_roster(&frozen, &audit.envelopes, previous).is_ok_and(|next| next == *roster));
+            if approved { Ok(()) } else { Err("a roster is not the one that was approved".to_owned()) }
         }
     }
 }
