@@ -15,8 +15,8 @@ pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// The lines of a request's head. *Unit*: headers.
 pub const HEADERS_MAX: usize = 64;
 
-/// Reading a request's body. *Unit*: seconds.
-pub const BODY_READ_S_MAX: u64 = 30;
+/// Reading a request's body. *Unit*: seconds. Who holds a connection longer without a word of its own keeps out others.
+pub const BODY_READ_S_MAX: u64 = 10;
 
 /// A TLS handshake. *Unit*: seconds.
 pub const HANDSHAKE_S_MAX: u64 = 10;
@@ -64,6 +64,12 @@ pub const READ_BACKOFF_MS: u64 = 100;
 
 /// Waiters' second look, should a bell be missed. *Unit*: milliseconds.
 pub const WAIT_LOOK_MS: u64 = 1000;
+
+/// Long polls of one agent at a time. *Unit*: polls. Beyond it they are answered at once.
+pub const WAITS_PER_AGENT_MAX: usize = 64;
+
+/// Long polls of all agents at a time. *Unit*: polls. Half of the connections: however many agents wait, people are let in.
+pub const WAITS_MAX: usize = CONNECTIONS_MAX / 2;
 
 /// Bells that a slow waiter may fall behind. *Unit*: bells. One that falls behind looks again.
 pub const BELLS_MAX: usize = 1024;

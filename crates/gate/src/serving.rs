@@ -105,6 +105,11 @@ impl Listening {
         &self.gate
     }
 
+    /// Returns once the database takes nothing more: the gate is of no use from then on.
+    pub async fn stopped(&self) {
+        self.gate.store.stopped().await;
+    }
+
     /// Ends: nothing new begins, what is in flight is finished in a bounded time, the store is closed.
     pub async fn end(self) {
         let Listening { gate, address: _, scheme: _, socket, serving, working, signing, administering, signing_ends } = self;

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -49,7 +48,7 @@ pub(crate) struct Engine {
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     heads: watch::Receiver<Head>,
     readers: Readers,
-    failed: Arc<AtomicBool>,
+    failed: watch::Receiver<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -61,8 +60,8 @@ impl Engine {
         let head = log::read_head(&db)?;
         let (announce, heads) = watch::channel(head);
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let failed = Arc::new(AtomicBool::new(false));
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: Arc::clone(&failed), _lock: lock };
+        let (fail, failed) = watch::channel(false);
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: lock };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
@@ -94,9 +93,21 @@ impl Engine {
         answer.await.map_err(|_| self.unanswered())?
     }
 
+    /// Whether a commit has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        *self.failed.borrow()
+    }
+
+    /// Returns once nothing more is written: a commit has failed, or the writer has ended.
+    pub(crate) async fn stopped(&self) {
+        let mut failed = self.failed.clone();
+        // An error says that the writer is gone, which ends the waiting as well.
+        let _ = failed.wait_for(|failed| *failed).await;
+    }
+
     /// Why the writer let a use case go without an answer.
     fn unanswered(&self) -> StoreError {
-        if self.failed.load(Ordering::Acquire) { StoreError::Failed } else { StoreError::Closed }
+        if self.has_failed() { StoreError::Failed } else { StoreError::Closed }
     }
 
     /// Runs a reading on a connection that cannot write, in one snapshot.
@@ -131,7 +142,7 @@ struct Writer {
     jobs: mpsc::Receiver<Job>,
     announce: watch::Sender<Head>,
     cache: Cache,
-    failed: Arc<AtomicBool>,
+    failed: watch::Sender<bool>,
     _lock: FileLock,
 }
 
@@ -150,7 +161,7 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: VecDeque<Job>) {
-        if self.failed.load(Ordering::Acquire) {
+        if *self.failed.borrow() {
             // Dropping a use case answers its caller, who reads the flag.
             return;
         }
@@ -164,7 +175,7 @@ impl Writer {
             }
             Err(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
-                self.failed.store(true, Ordering::Release);
+                self.failed.send_replace(true);
                 self.cache = Cache::default();
                 if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
                     tracing::error!("the failed transaction was not rolled back");
@@ -370,6 +381,8 @@ mod tests {
         };
         assert!(matches!(engine.write(moment(), Rank::Plain, broken).await, Err(StoreError::Failed)));
         assert!(matches!(engine.write(moment(), Rank::Plain, |_| Ok(())).await, Err(StoreError::Failed)));
+        assert!(engine.has_failed());
+        engine.stopped().await;
         engine.close();
         let again = Engine::open(&dir.path().join("gate.db")).expect("it opens again");
         let left = again.read(|db| crate::tx::find(db, "SELECT count(*) FROM requests", [], |row| row.get::<_, i64>(0))).await;

@@ -12,8 +12,9 @@ use std::time::Duration;
 use vidimus_api::call::{CallAnswer, CallRequest, RetryRule, ToolDescription};
 use vidimus_api::problem::{Fault, Problem};
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::ids::Name;
+use vidimus_core::ids::{CallId, Name};
 use vidimus_core::json::Json;
+use vidimus_core::limits::NAME_BYTES_MAX;
 use vidimus_core::route::{Route, RouteRefusal, route};
 use vidimus_core::table::{self, Row, SchemaFault, Table};
 use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, StoreError};
@@ -21,6 +22,21 @@ use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, Stor
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
+
+/// What became of a call before anybody waits for it.
+pub enum Begun {
+    /// It was answered at once.
+    Answered(Box<CallAnswer>),
+    /// It is in the store.
+    Stored {
+        /// Under this id.
+        call: CallId,
+        /// It had been sent before.
+        joined: bool,
+        /// Sent again it does not happen again.
+        once: bool,
+    },
+}
 
 impl Gate {
     /// Takes a call.
@@ -34,39 +50,41 @@ impl Gate {
     /// ```
     ///
     /// *Errors*: the refusal, which is on record.
-    pub async fn propose(self: Arc<Gate>, agent: AgentIdentity, call: CallRequest, wait: Duration) -> Result<CallAnswer, CallFault> {
+    pub async fn propose(self: Arc<Gate>, agent: AgentIdentity, call: CallRequest) -> Result<Begun, CallFault> {
         let table = self.table().await?.ok_or_else(no_table)?;
         match route(&table, &agent.agent, &call.tool, call.args.get().as_bytes()) {
             Err(refusal) => Err(self.refuse(&agent, &table, &call, refusal).await),
-            Ok(Route::Read(row, args)) => self.read(&agent, row, &args, &call).await,
-            Ok(Route::Write(row, args)) => self.write(&table, &agent, row, &args, &call, wait).await,
-            Ok(Route::Money(row, args)) => self.pause(&agent, row, &args, &call, wait).await,
+            Ok(Route::Read(row, args)) => Ok(Begun::Answered(Box::new(self.read(&agent, row, &args, &call).await?))),
+            Ok(Route::Write(row, args)) => self.write(&table, &agent, row, &args, &call).await,
+            Ok(Route::Money(row, args)) => self.pause(&agent, row, &args, &call).await,
         }
     }
 
-    /// Money: freezes the call and waits for people.
-    async fn pause(
-        &self,
-        agent: &AgentIdentity,
-        row: &Row,
-        args: &Json,
-        call: &CallRequest,
-        wait: Duration,
-    ) -> Result<CallAnswer, CallFault> {
+    /// Money: freezes the call, which from then on waits for people.
+    async fn pause(&self, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<Begun, CallFault> {
         let received = received(agent, row, call)?;
-        let mut answered = received.call;
+        let call = received.call;
         let freeze =
             FreezeCall { request: entropy::request_id()?, salt: entropy::salt()?, row_sha256: row.digest(), args: args.clone(), received };
-        let stored = match self.store.freeze_call(self.moment()?, freeze).await? {
-            FreezeOutcome::Created { .. } => false,
-            FreezeOutcome::Joined(joined) => {
-                answered = joined.call;
-                true
-            }
-            FreezeOutcome::Refused(refusal) => return Err(refusal.into()),
+        match self.store.freeze_call(self.moment()?, freeze).await? {
+            FreezeOutcome::Created { .. } => Ok(Begun::Stored { call, joined: false, once: true }),
+            FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true }),
+            FreezeOutcome::Refused(refusal) => Err(refusal.into()),
+        }
+    }
+
+    /// What is said about a call that was begun, after waiting at most `wait` for its end. Whoever waits may go away: nothing
+    /// hangs on it.
+    ///
+    /// *Errors*: those of the store.
+    pub async fn answer(&self, agent: &AgentIdentity, begun: Begun, wait: Duration) -> Result<CallAnswer, CallFault> {
+        let (call, joined, once) = match begun {
+            Begun::Answered(answer) => return Ok(*answer),
+            Begun::Stored { call, joined, once } => (call, joined, once),
         };
-        let answer = self.outcome(agent, answered, wait).await?.ok_or_else(vanished)?;
-        Ok(CallAnswer { stored: stored && answer.status.has_ended(), ..answer })
+        let answer = self.outcome(agent, call, wait).await?.ok_or_else(vanished)?;
+        let words = if once { answer.words } else { format!("{}; it had no call_key, so sent again it happens again", answer.words) };
+        Ok(CallAnswer { stored: joined && answer.status.has_ended(), words, ..answer })
     }
 
     /// Records why a call does not go on, and says it.
@@ -79,7 +97,9 @@ impl Gate {
             }
             RouteRefusal::Arguments(faults) => arguments_invalid(faults),
         };
-        match self.record_refusal(Some(agent.agent.clone()), &call.tool, refusal, owner.into_iter().collect()).await {
+        // No tool has a longer name: what is beyond would only fill the log.
+        let tool: String = call.tool.chars().take(NAME_BYTES_MAX).collect();
+        match self.record_refusal(Some(agent.agent.clone()), &tool, refusal, owner.into_iter().collect()).await {
             Ok(()) => CallFault::Refused(Box::new(problem)),
             Err(failure) => CallFault::Refused(Box::new(failure.into_problem())),
         }

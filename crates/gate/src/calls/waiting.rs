@@ -12,11 +12,13 @@ use super::answers::answer_of;
 use crate::gate::Gate;
 
 impl Gate {
-    /// Where a call of this agent stands, after waiting at most `wait` for its end; none for another's or no call.
+    /// Where a call of this agent stands, after waiting at most `wait` for its end; none for another's or no call. An agent that
+    /// waits in too many places already is answered at once.
     ///
     /// *Errors*: those of the store.
     pub async fn outcome(&self, agent: &AgentIdentity, call: CallId, wait: Duration) -> Result<Option<CallAnswer>, CallFault> {
-        let deadline = Instant::now() + wait;
+        let seat = if wait.is_zero() { None } else { self.bell.seat(&agent.agent) };
+        let deadline = Instant::now() + if seat.is_some() { wait } else { Duration::ZERO };
         let mut listener = self.bell.listen();
         loop {
             let Some(view) = self.store.call(agent.agent.clone(), call).await? else {

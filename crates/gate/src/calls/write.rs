@@ -1,15 +1,13 @@
 //! A write: state before, intent made durable, executed once, state after, one record.
 
-use std::time::Duration;
-
-use vidimus_api::call::{CallAnswer, CallRequest};
+use vidimus_api::call::CallRequest;
 use vidimus_core::json::Json;
 use vidimus_core::operation::{Answer, OperationKey};
 use vidimus_core::table::{HttpExecutor, Row, Table};
 use vidimus_store::{AgentIdentity, IntentOutcome, WriteEnd, WriteIntent};
 
 use super::read::{http_of, outgoing};
-use super::{CallFault, received, vanished};
+use super::{Begun, CallFault, received};
 use crate::executor::{Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
 use crate::limits::WRITE_LEASE_MARGIN_S;
@@ -23,36 +21,27 @@ impl Gate {
         row: &Row,
         args: &Json,
         call: &CallRequest,
-        wait: Duration,
-    ) -> Result<CallAnswer, CallFault> {
+    ) -> Result<Begun, CallFault> {
         let (http, mut outgoing, before) = match self.prepare(table, row, args, call).await {
             Ok(prepared) => prepared,
             Err(fault) => return Err(self.recorded(agent, row, fault).await),
         };
+        let once = call.call_key.is_some();
         let received = received(agent, row, call)?;
-        let mut answered = received.call;
+        let call_id = received.call;
         let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
         let intent = WriteIntent { row_sha256: row.digest(), args: call.args.get().to_owned(), before, lease_s, received };
-        let stored = match self.store.write_intent(self.moment()?, intent).await? {
+        match self.store.write_intent(self.moment()?, intent).await? {
             IntentOutcome::Send { operation, attempt } => {
                 pass(Seam::AfterIntent);
                 outgoing.idempotency = http.idempotency_header.as_deref().map(|header| (header, operation.digest()));
                 self.send_write(table, row, args, (operation, attempt), outgoing).await?;
-                self.bell.ring(answered);
-                false
+                self.bell.ring(call_id);
+                Ok(Begun::Stored { call: call_id, joined: false, once })
             }
-            IntentOutcome::Joined(joined) => {
-                answered = joined.call;
-                true
-            }
-            IntentOutcome::Refused(refusal) => return Err(refusal.into()),
-        };
-        let answer = self.outcome(agent, answered, wait).await?.ok_or_else(vanished)?;
-        let words = match &call.call_key {
-            Some(_) => answer.words,
-            None => format!("{}; it had no call_key, so sent again it happens again", answer.words),
-        };
-        Ok(CallAnswer { stored: stored && answer.status.has_ended(), words, ..answer })
+            IntentOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once }),
+            IntentOutcome::Refused(refusal) => Err(refusal.into()),
+        }
     }
 
     /// What can fail without an effect, tried before the intent: the address, the credential, the state before.

@@ -21,6 +21,12 @@ pub(super) async fn run(serve: Serve) -> Outcome {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        () = listening.stopped() => {
+            // The next start recovers; a service manager makes it.
+            tracing::error!("the database takes nothing more: the gate ends, start it again");
+            listening.end().await;
+            return Ok(ExitCode::FAILURE);
+        }
     }
     tracing::info!("the gate ends: what is in flight is finished, nothing new begins");
     listening.end().await;

@@ -34,10 +34,11 @@ pub async fn propose(
             return Err(refusal.into());
         }
     };
-    // On a task of its own: a client that goes away must not cut an execution before its record.
-    let task = gate.clone();
-    let proposed = gate.clone().in_flight.spawn(async move { task.propose(agent, call, wait).await });
-    let answer = proposed.await.map_err(|error| Rejection::failure(&error))??;
+    // On a task of its own: a client that goes away must not cut an execution before its record. Its waiting ends with it.
+    let (task, sender) = (gate.clone(), agent.clone());
+    let proposed = gate.in_flight.spawn(async move { task.propose(sender, call).await });
+    let begun = proposed.await.map_err(|error| Rejection::failure(&error))??;
+    let answer = gate.answer(&agent, begun, wait).await?;
     Ok(answered(&answer))
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use vidimus_api::problem::FaceCode;
 
 use super::rejection::Rejection;
 use crate::gate::Gate;
@@ -14,11 +15,23 @@ pub async fn health() -> &'static str {
     "ok\n"
 }
 
-/// The process can take calls: its store answers and it is not ending.
+/// The process can take calls: its store takes records and answers, and it is not ending.
 pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Rejection> {
     gate.refuse_while_ending()?;
+    refuse_while_failed(&gate)?;
     gate.store.head().await?;
     Ok("ready\n")
+}
+
+/// Refuses what could not be put on record.
+///
+/// *Errors*: `gate_failed` with 503: another start mends it.
+pub fn refuse_while_failed(gate: &Gate) -> Result<(), Rejection> {
+    if gate.store.has_failed() {
+        let detail = "the gate's database takes no more records, so nothing is begun; start the gate again";
+        return Err(Rejection::of_face(FaceCode::GateFailed, detail).with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
+    Ok(())
 }
 
 /// The face, described for programs.

@@ -11,6 +11,7 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 
 use super::body::absent;
+use super::operator::refuse_while_failed;
 use super::rejection::Rejection;
 use super::server::Peer;
 use crate::gate::Gate;
@@ -107,6 +108,8 @@ fn operator(request: &Request) -> Result<(), Rejection> {
 }
 
 async fn agent(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
+    // Reads would be answered before their record is kept.
+    refuse_while_failed(gate)?;
     let peer = request.extensions().get::<Peer>().copied();
     let found = match bearer(request.headers(), "vda_") {
         Some(digest) => gate.store.authenticate_agent(digest).await?,
