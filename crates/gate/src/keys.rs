@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use vidimus_core::bytes::{base64url_decode, base64url_encode};
@@ -29,6 +29,20 @@ pub enum KeysError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// Others may put files into a folder of the gate's.
+    #[error("the folder `{}` can be written by other users (mode {mode:o}); run `chmod 700` on it, and look at what is in it", path.display())]
+    FolderTooOpen {
+        /// The folder.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A link, something else than a file or folder, or another user's.
+    #[error("`{}` is a link or belongs to another user; the gate's files are its own user's, in their own place", path.display())]
+    Foreign {
+        /// Where.
+        path: PathBuf,
     },
     /// It holds no key.
     #[error("the key file `{}` holds no key; restore it from a copy, a new key would be a new gate", path.display())]
@@ -73,6 +87,8 @@ impl Keys {
     /// *Errors*: `File`, `TooOpen`, `Malformed`.
     pub fn load(data: &Path) -> Result<Keys, KeysError> {
         let folder = folder(data);
+        own_folder(data)?;
+        own_folder(&folder)?;
         Ok(Keys { log: load_key(&folder.join("log.key"))?, token: load_key(&folder.join("token.key"))? })
     }
 
@@ -82,8 +98,27 @@ impl Keys {
     }
 }
 
+/// A folder in which nobody else can put or swap a file.
+///
+/// *Errors*: `File`, `Foreign`, `FolderTooOpen`.
+pub fn own_folder(path: &Path) -> Result<(), KeysError> {
+    let found = fs::symlink_metadata(path).map_err(at(path))?;
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(KeysError::Foreign { path: path.to_owned() });
+    }
+    let mode = found.permissions().mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(KeysError::FolderTooOpen { path: path.to_owned(), mode });
+    }
+    Ok(())
+}
+
 fn load_key(path: &Path) -> Result<SecretKey, KeysError> {
-    let mode = fs::metadata(path).map_err(at(path))?.permissions().mode() & 0o777;
+    let found = fs::symlink_metadata(path).map_err(at(path))?;
+    if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(KeysError::Foreign { path: path.to_owned() });
+    }
+    let mode = found.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(KeysError::TooOpen { path: path.to_owned(), mode });
     }
@@ -126,7 +161,12 @@ impl HeadFile {
     pub fn write(&self, note: &str) -> Result<(), KeysError> {
         let is_first = !self.path.exists();
         let fresh = self.path.with_extension("new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(at(&fresh))?;
+        // What a crash left behind goes first, so that the new file is the gate's own and never what a link points to.
+        match fs::remove_file(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&fresh)(error)),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(at(&fresh))?;
         file.write_all(note.as_bytes()).map_err(at(&fresh))?;
         if is_first {
             file.sync_all().map_err(at(&fresh))?;
@@ -157,6 +197,17 @@ mod tests {
         mode(0o640);
         assert!(matches!(Keys::load(data.path()), Err(KeysError::TooOpen { .. })));
         mode(0o600);
+        for wide in [data.path().to_owned(), folder(data.path())] {
+            fs::set_permissions(&wide, fs::Permissions::from_mode(0o770)).expect("own folder");
+            assert!(matches!(Keys::load(data.path()), Err(KeysError::FolderTooOpen { .. })), "{}", wide.display());
+            fs::set_permissions(&wide, fs::Permissions::from_mode(0o700)).expect("own folder");
+        }
+        let elsewhere = data.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).expect("own file");
+        std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
+        assert!(matches!(Keys::load(data.path()), Err(KeysError::Foreign { .. })));
+        fs::rename(&elsewhere, &path).expect("own file");
+        mode(0o600);
         fs::write(&path, "short").expect("own file");
         assert!(matches!(Keys::load(data.path()), Err(KeysError::Malformed { .. })));
     }
@@ -171,5 +222,12 @@ mod tests {
             head.write(note).expect("written");
             assert_eq!(head.read().expect("read").as_deref(), Some(note));
         }
+        // A link in the way is replaced, what it points to is left alone.
+        let other = data.path().join("other");
+        fs::write(&other, "not the gate's").expect("own file");
+        std::os::unix::fs::symlink(&other, folder(data.path()).join("head.new")).expect("a link");
+        head.write("three\n").expect("written");
+        assert_eq!(fs::read_to_string(&other).expect("read"), "not the gate's");
+        assert_eq!(head.read().expect("read").as_deref(), Some("three\n"));
     }
 }

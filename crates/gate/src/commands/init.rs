@@ -46,6 +46,7 @@ pub(super) async fn run(init: Init) -> Outcome {
     }
     let data = init.data;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&data)?;
+    keys::own_folder(&data)?;
     let store = Store::open(&database(&data))?;
     if store.identity().await?.is_some() {
         return Err(InitError::AlreadyInitialised(data.display().to_string()).into());
