@@ -168,6 +168,10 @@ impl DecisionStatement {
             let message = format!("the version has more than `{APP_VERSION_BYTES_MAX}` bytes; shorten it");
             return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
         }
+        if !app_version.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            let message = "the version has something else than printable ASCII; leave it out";
+            return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
+        }
         Ok(DecisionStatement {
             gate: fields.parsed("gate")?,
             gate_key_sha256: fields.parsed("gate_key_sha256")?,

@@ -337,16 +337,25 @@ impl Admission {
     }
 }
 
+/// A character that has no shape of its own, or turns the direction of others: two names that differ in it look alike.
+fn unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// A name or label that a person reads: one line, printable, bounded.
 fn readable(text: &str) -> Result<(), Refusal> {
     let chars = text.chars().count();
-    if (1..=DISPLAY_NAME_CHARS_MAX).contains(&chars) && text.trim() == text && !text.chars().any(char::is_control) {
+    if (1..=DISPLAY_NAME_CHARS_MAX).contains(&chars) && text.trim() == text && !text.chars().any(unseen) {
         Ok(())
     } else {
         Err(Refusal::new(
             Code::RosterChangeInvalid,
             format!(
-                "a name or label is empty, padded, has control characters or more than {DISPLAY_NAME_CHARS_MAX} characters; shorten it"
+                "a name or label is empty, padded, has control or invisible characters or more than {DISPLAY_NAME_CHARS_MAX} characters; shorten it"
             ),
         ))
     }
@@ -405,4 +414,20 @@ fn key_from_json(json: &Json) -> Result<RosterKey, Refusal> {
         label: fields.string("label")?.to_owned(),
         stopped_at: fields.optional_parsed("stopped_at")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_holds_nothing_that_is_not_seen() {
+        for good in ["Ada Example", "Zoë Beispiel", "例 名", "O'Neil-Example"] {
+            assert_eq!(readable(good), Ok(()), "{good}");
+        }
+        for bad in ["", " Ada", "Ada\u{202e}", "A\u{200b}da", "Ada\u{2066}x", "A\u{ad}da", "A\u{e0041}da", "A\u{0}da", "A\nda", "\u{3164}"]
+        {
+            assert!(readable(bad).is_err(), "{}", bad.escape_unicode());
+        }
+    }
 }

@@ -515,3 +515,20 @@ fn a_token_is_good_for_its_executor_tool_arguments_and_time_only() {
         assert_eq!(token::mint(&spoiled, &secret(91)).expect_err("not minted").code, Code::TokenMalformed);
     }
 }
+
+#[test]
+fn a_version_is_printable_ascii() {
+    for version in ["0.1.0", "0.1.0-beta+7 (linux)", ""] {
+        let statement = DecisionStatement { app_version: version.to_owned(), ..world().statement };
+        let envelope = statement.sign(&SecretKey::from_seed(&[1; 32])).expect("signed");
+        let bytes = envelope.danger_unverified_payload();
+        assert_eq!(DecisionStatement::parse(bytes).expect("a statement").app_version, version);
+    }
+    for version in ["1\u{202e}0", "1\u{0}", "1\n", "\u{e9}"] {
+        let statement = DecisionStatement { app_version: version.to_owned(), ..world().statement };
+        let envelope = statement.sign(&SecretKey::from_seed(&[1; 32])).expect("signed");
+        let bytes = envelope.danger_unverified_payload();
+        let refused = DecisionStatement::parse(bytes).expect_err("not printable");
+        assert_eq!((refused.code, refused.path.as_deref()), (Code::FieldMalformed, Some("/app_version")));
+    }
+}
