@@ -148,3 +148,19 @@ async fn a_gate_whose_database_takes_nothing_more_ends_and_the_next_start_goes_o
     let again = house.agent("support", &[]);
     again.call(&search, 0).await.expect("a read");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_host_has_no_metrics_and_every_path_gets_a_document() {
+    let house = House::open().await;
+    let client = reqwest::Client::new();
+    let metrics = client.get(format!("{}/metrics", house.url));
+    assert_eq!(metrics.try_clone().expect("a request").send().await.expect("an answer").status(), 200);
+    assert_eq!(metrics.header("host", "evil.example").send().await.expect("an answer").status(), 404);
+    let credential = house.credential("billing", &[]);
+    for path in ["/v1/calls/%ff", "/v1/calls/%63all_1", "/v1/requests/%ff", "/%ff"] {
+        let response = client.get(format!("{}{path}", house.url)).bearer_auth(&credential).send().await.expect("an answer");
+        assert_eq!(response.status(), 404, "{path}");
+        let kind = response.headers().get("content-type").expect("a type").to_str().expect("text").to_owned();
+        assert_eq!(kind, "application/problem+json", "{path}");
+    }
+}

@@ -85,6 +85,8 @@ pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: 
     let identified = match actor {
         None if request.extensions().get::<MatchedPath>().is_some() => Ok(()),
         None => Err(absent()),
+        // No id and no route has a character that needs escaping; one that is not even text would be answered without a document.
+        Some(_) if request.uri().path().contains('%') => Err(absent()),
         Some(Actor::Anyone) => Ok(()),
         Some(Actor::Agent) => agent(&gate, &mut request).await,
         Some(Actor::Person) => person(&gate, &mut request).await,
@@ -104,7 +106,15 @@ pub struct SessionDigest(pub Digest);
 fn operator(request: &Request) -> Result<(), Rejection> {
     let local = request.extensions().get::<Peer>().is_some_and(|peer| peer.0.ip().is_loopback());
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| request.headers().contains_key(*name));
-    if local && !forwarded { Ok(()) } else { Err(absent()) }
+    let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(names_this_machine);
+    if local && !forwarded && named { Ok(()) } else { Err(absent()) }
+}
+
+/// Whether a `Host` names this machine. A page in a browser here reaches the listener too, under a name of its own that leads to it.
+fn names_this_machine(host: &str) -> bool {
+    let Ok(authority) = host.parse::<axum::http::uri::Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 async fn agent(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
@@ -205,6 +215,17 @@ mod tests {
                 Actor::Anyone | Actor::Operator => None,
             };
             assert_eq!(named.as_deref(), expected, "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn the_operators_host_is_this_machine() {
+        for here in ["127.0.0.1", "127.0.0.1:7340", "localhost:1", "LOCALHOST", "[::1]:7340", "[::1]"] {
+            assert!(names_this_machine(here), "{here}");
+        }
+        for elsewhere in ["evil.example", "evil.example:7340", "127.0.0.1.evil.example", "192.0.2.1:1", "", "localhost@evil.example", "a b"]
+        {
+            assert!(!names_this_machine(elsewhere), "{elsewhere}");
         }
     }
 
