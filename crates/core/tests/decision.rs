@@ -346,7 +346,8 @@ fn an_approved_change_leads_to_one_roster_and_no_gate_can_make_it_another() {
     let before = roster();
     let (frozen, envelope) = approved_change(&before, 7, |_| {});
     let expected = before.with_admission(&admission(7, &["billing-approver"])).expect("admitted");
-    assert_eq!(decision::approved_roster(&frozen, std::slice::from_ref(&envelope), &before), Ok(expected.clone()));
+    let approval = std::slice::from_ref(&envelope);
+    assert_eq!(decision::approved_roster(&frozen, approval, &before), Ok(expected.clone()));
 
     let (other, _) = approved_change(&before, 8, |_| {});
     let (by_role, by_role_envelope) = approved_change(&before, 7, |draft| draft.needs[0].role = name("billing-approver"));
@@ -354,11 +355,11 @@ fn an_approved_change_leads_to_one_roster_and_no_gate_can_make_it_another() {
     let code = |frozen: &FrozenRequest, envelopes: &[vidimus_core::dsse::Envelope], previous: &Roster| {
         decision::approved_roster(frozen, envelopes, previous).expect_err("refused").code
     };
-    assert_eq!(code(&other, &[envelope.clone()], &before), Code::BytesDiffer, "another admission under the same approval");
+    assert_eq!(code(&other, approval, &before), Code::BytesDiffer, "another admission under the same approval");
     assert_eq!(code(&by_role, &[by_role_envelope], &before), Code::ToolWrong, "decided in a role that is not admin");
     assert_eq!(code(&refund, &[refund_envelope], &before), Code::ToolWrong, "the approval of something else");
     assert_eq!(code(&frozen, &[], &before), Code::QuorumMissing, "approved by nobody");
-    assert_eq!(code(&frozen, &[envelope], &expected), Code::RosterStale, "a change that was made already");
+    assert_eq!(code(&frozen, approval, &expected), Code::RosterStale, "a change that was made already");
 }
 
 #[test]
