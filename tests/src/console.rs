@@ -233,9 +233,10 @@ impl Console {
         }
     }
 
-    /// Waits until a wrong answer is forgiven and a question can be answered again.
-    pub async fn question_open(&self) -> Result<(), DesktopError> {
-        self.until("another question", "return !document.querySelector('#locks').textContent.includes('Look again')", vec![]).await
+    /// Waits until a wrong answer is forgiven and another question is asked.
+    pub async fn another_question(&self) -> Result<(), DesktopError> {
+        self.until("the question to go", "return document.querySelector('#question').hidden", vec![]).await?;
+        self.until("another question", "return !document.querySelector('#question').hidden", vec![]).await
     }
 
     /// Waits until no element of this kind is in the current window.

@@ -114,14 +114,20 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         ended: locks.ended || review.receipt.is_some(),
         unseen: unseen.into_iter().map(|(number, page)| Unseen { number, page }).collect(),
         progress: review.progress.clone(),
-        question: review.question.as_ref().filter(|_| review.panel == Panel::Approve).map(|asked| Question {
-            id: asked.id.clone(),
-            prompt: asked.prompt.clone(),
-            unit: asked.unit.clone(),
-            options: asked.options.clone(),
-        }),
+        question: question(review, now_ms),
         receipt,
     }
+}
+
+/// What is asked now: nothing while the wait after a wrong answer lasts, so that no answer is typed in vain.
+fn question(review: &Review, now_ms: i64) -> Option<Question> {
+    let asks = review.panel == Panel::Approve && now_ms >= review.answer_wait_until_ms;
+    review.question.as_ref().filter(|_| asks).map(|asked| Question {
+        id: asked.id.clone(),
+        prompt: asked.prompt.clone(),
+        unit: asked.unit.clone(),
+        options: asked.options.clone(),
+    })
 }
 
 /// Which drawing of the page holds: it is drawn anew once the gate was heard to hold other bytes.

@@ -45,7 +45,11 @@
   };
   const question = (asked) => {
     const box = one("#question");
-    if (!box || !asked || box.dataset.asked === asked.id) return;
+    if (!box) return;
+    /* None is asked while the wait after a wrong answer lasts. */
+    if (!asked && box.contains(document.activeElement)) one("#approve h2").focus();
+    box.hidden = !asked;
+    if (!asked || box.dataset.asked === asked.id) return;
     box.dataset.asked = asked.id;
     write("question", asked.prompt);
     write("unit", asked.unit);

@@ -81,7 +81,7 @@ async fn held(scene: &Scene, console: &Console, agent: &Agent) -> Outcome {
     check(!panel.contains("bert@example.org"), || format!("the value asked for stands in the panel: {panel}"))?;
     console.answer("bert@example.com").await?;
     console.driver.wait_for_text("#approve [data-part=message]", "E-DEC-5").await?;
-    console.question_open().await?;
+    console.another_question().await?;
     console.answer("bert@example.org").await?;
     console.driver.type_text("#reason", REASON).await?;
     console.type_pin("#pin", PIN).await?;
