@@ -13,6 +13,7 @@ use crate::limits::{
     ATTEMPTS_DEFAULT, ATTEMPTS_MAX, KEY_VALID_S_DEFAULT, KEY_VALID_S_MAX, QUORUM_MAX, REQUEST_TTL_S_DEFAULT, REQUEST_TTL_S_MAX,
     SETTLE_S_DEFAULT, SETTLE_S_MAX, TABLE_BYTES_MAX, TABLE_ROWS_MAX, WORDS_BYTES_MAX,
 };
+use crate::roster::EVERYONE;
 use crate::template::Template;
 
 /// Statuses that mean that nothing happened, where a row names none.
@@ -130,7 +131,7 @@ fn read_declaration(
     report: &mut Report,
 ) -> Option<Declaration> {
     let tool = tool.cloned().or_else(|| Name::parse("unnamed").ok())?;
-    let owner = section.parsed("owner", report).unwrap_or_else(|| tool.clone());
+    let owner = read_role(section, "owner", report).unwrap_or_else(|| tool.clone());
     let executor = read_executor(section, &tool, report).unwrap_or(Executor::Gate);
     let ttl_s = section.integer("request_ttl_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(REQUEST_TTL_S_DEFAULT);
     Some(Declaration {
@@ -179,13 +180,24 @@ fn read_words(section: &mut Section<'_>, key: &'static str, report: &mut Report)
     Some(text.to_owned())
 }
 
+/// A role that a person can hold. `everyone` stands for all persons in the log and would open what a row says to each of them.
+fn read_role(section: &mut Section<'_>, key: &'static str, report: &mut Report) -> Option<Name> {
+    let role = section.parsed::<Name>(key, report)?;
+    if role.as_str() == EVERYONE {
+        let place = section.at(key);
+        report.fault(&place, Rule::ValueMalformed, format!("`{EVERYONE}` is no role that a person holds; name one that somebody does"));
+        return None;
+    }
+    Some(role)
+}
+
 fn read_needs(section: &mut Section<'_>, report: &mut Report) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     for mut need in section.sections("needs", report) {
         need.require("role", "a need is a role and a quorum", report);
-        let role = need.parsed::<Name>("role", report);
+        let role = read_role(&mut need, "role", report);
         let quorum = need.integer("quorum", 1..=u64::from(QUORUM_MAX), report).unwrap_or(1);
-        let escalate_to = need.parsed("escalate_to", report);
+        let escalate_to = read_role(&mut need, "escalate_to", report);
         let place = need.at("role");
         need.finish(report);
         let Some(role) = role else { continue };
