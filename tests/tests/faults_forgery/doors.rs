@@ -119,6 +119,10 @@ async fn absent_and_foreign_get_one_answer_and_leave_a_record() {
             let (status, problem) = answer.without_id();
             assert_eq!((status, problem.code.as_str()), (404, "not_found"), "{id}{tail}");
             answers.insert(format!("{problem:?}"));
+            // No route has an escape in it: such a path is nowhere, before anybody is asked who they are.
+            if id.contains('%') {
+                continue;
+            }
             asked.push(if *id == text {
                 Some(foreign)
             } else if *id == absent.to_string() {
@@ -147,7 +151,8 @@ async fn absent_and_foreign_get_one_answer_and_leave_a_record() {
         let url = format!("{}/v1/requests/{absent}", house.url);
         limited += usize::from(send(Method::GET, &url, Some(&session), &[], Vec::new()).await.status == 429);
     }
-    assert_eq!((limited, log.rest(&house).await.len()), (10 - (RECORDED_MAX - 25), RECORDED_MAX - 25));
+    let left = RECORDED_MAX - (asked.len() + 1 + 6);
+    assert_eq!((limited, log.rest(&house).await.len()), (10 - left, left));
 
     nothing_of_it_is_in_what_the_person_reads(&sue, foreign).await;
     assert_eq!(house.detail(foreign).await.state, RequestState::Pending);
