@@ -58,7 +58,6 @@ impl Desk {
             Seat::Person(_) => {
                 self.transcript.say("enrol at this gate: in the console, choose to enrol, paste this invitation, choose a PIN:");
                 println!("\n{invite}\n");
-                self.transcript.say("the agent starts in the meantime; what it asks for waits for you");
             }
         }
         self.transcript.line("enrolment", json!({ "person": super::stage::PERSON }))?;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::roster::AUDITOR;
@@ -93,10 +94,26 @@ pub struct Proposed {
     pub request: String,
 }
 
-/// Plays the demo.
+/// Plays the demo; a signal to end takes everything down that was started, like any other end.
 ///
 /// *Errors*: each reason to end early. The exit code is 0 only if the provider's counts are what was approved.
 pub async fn run(demo: Demo) -> Result<ExitCode, DemoError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut playing = tokio::spawn(whole(demo));
+    tokio::select! {
+        verdict = &mut playing => return verdict.unwrap_or(Err(DemoError::Unexpected("the demo broke"))),
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    println!("the demo is told to end: it takes down what it started");
+    playing.abort();
+    // What the play holds is dropped, and with it ended and removed, before its task is over.
+    let _ = playing.await;
+    Err(DemoError::Unexpected("the demo was told to end"))
+}
+
+async fn whole(demo: Demo) -> Result<ExitCode, DemoError> {
     std::fs::create_dir_all(&demo.out)?;
     // What an earlier demo left here must not pass for this one's.
     for name in ["inbox.png", "review.png", "receipt.png", "notification.png", "failure.png", "gate.log"] {
@@ -120,6 +137,7 @@ pub async fn run(demo: Demo) -> Result<ExitCode, DemoError> {
 
 async fn play(stage: &mut Stage, desk: &Desk, transcript: &Arc<Transcript>) -> Result<ExitCode, DemoError> {
     desk.enrol(&stage.invite).await?;
+    enrolled(stage).await?;
     transcript.say("the agent works through the support queue");
     let (proposals, queue) = work_through_queue(stage, transcript);
     let [refund, mail, cancellation] = three(proposals).await?;
@@ -144,6 +162,7 @@ async fn play(stage: &mut Stage, desk: &Desk, transcript: &Arc<Transcript>) -> R
     // From here on the gate dies after the provider has answered and before anything of the answer is stored.
     stage.serve(Some("before_record"))?;
     desk.deny(&cancellation).await?;
+    ended(stage, &stage.billing, &cancellation.call, transcript).await?;
     withdraw(stage, &mail, transcript).await?;
     let told = queue.await.map_err(|_| DemoError::Unexpected("the agent broke"))??;
     for told in &told {
@@ -161,6 +180,20 @@ async fn play(stage: &mut Stage, desk: &Desk, transcript: &Arc<Transcript>) -> R
 
     stage.gate = None;
     outcome::judge(stage, transcript, &told).await
+}
+
+/// Waits until the first admin has signed the table: before that no tool has a row in force.
+async fn enrolled(stage: &Stage) -> Result<(), DemoError> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if stage.tools(&stage.support).await?.as_array().is_some_and(|tools| !tools.is_empty()) {
+            return Ok(());
+        }
+        if tokio::time::Instant::now() >= deadline {
+            return Err(DemoError::Unexpected("nobody enrolled"));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// The roles of a reader who may read every body.
@@ -219,23 +252,27 @@ async fn count(stage: &Stage, transcript: &Transcript, when: &str) -> Result<(),
     Ok(())
 }
 
-/// Waits until a call has run, as its agent would. A gate that is away is asked again.
+/// Waits until a call has run, as its agent would.
 async fn executed(stage: &Stage, credential: &str, call: &str, transcript: &Transcript) -> Result<(), DemoError> {
+    match ended(stage, credential, call, transcript).await?.as_str() {
+        "executed" => Ok(()),
+        _ => Err(DemoError::Unexpected("a call that was to be approved ended otherwise")),
+    }
+}
+
+/// Waits until a call has come to an end, and gives its status. A gate that is away is asked again.
+async fn ended(stage: &Stage, credential: &str, call: &str, transcript: &Transcript) -> Result<String, DemoError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Ok(answer) = stage.ask_call(credential, call).await {
-            let status = answer.get("status").and_then(Value::as_str).unwrap_or_default();
-            match status {
-                "executed" => {
-                    transcript.line("answer", answer)?;
-                    return Ok(());
-                }
-                "pending" | "approved" | "executing" | "unknown" => {}
-                _ => return Err(DemoError::Unexpected("a call that was approved ended otherwise")),
+            let status = answer.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if !["pending", "approved", "executing", "unknown"].contains(&status.as_str()) {
+                transcript.line("answer", answer)?;
+                return Ok(status);
             }
         }
         if tokio::time::Instant::now() >= deadline {
-            return Err(DemoError::Unexpected("a call that was approved did not run"));
+            return Err(DemoError::Unexpected("a call did not come to an end"));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

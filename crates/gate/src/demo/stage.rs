@@ -82,6 +82,13 @@ impl Stage {
         self.answer(self.http.get(format!("{}/v1/calls/{call}?wait_s=1", self.home.url())), credential).await
     }
 
+    /// The tools that the agent with this credential may use.
+    ///
+    /// *Errors*: the gate does not answer, or refuses.
+    pub async fn tools(&self, credential: &str) -> Result<Value, DemoError> {
+        self.answer(self.http.get(format!("{}/v1/tools", self.home.url())), credential).await
+    }
+
     /// Takes a call back.
     ///
     /// *Errors*: the gate does not answer, or refuses.
