@@ -61,12 +61,28 @@ impl Engine {
         let (announce, heads) = watch::channel(head);
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: lock };
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: Some(lock) };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// An engine without a thread of its own: whoever holds the writer commits, and readings run where they are asked for.
+    pub(crate) fn stepped(db: Connection, reader: Connection) -> Result<(Engine, Writer), StoreError> {
+        let head = log::read_head(&db)?;
+        let (announce, heads) = watch::channel(head);
+        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+        let (fail, failed) = watch::channel(false);
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: None };
+        let readers = Readers::of(vec![reader], Where::Here);
+        Ok((Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, thread: Mutex::new(None) }, writer))
+    }
+
+    /// Gives the connections that read back; none of them reads any more.
+    pub(crate) fn take_readers(&self) -> Vec<Connection> {
+        std::mem::take(&mut *self.readers.free.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn heads(&self) -> watch::Receiver<Head> {
@@ -136,28 +152,55 @@ impl Drop for Engine {
     }
 }
 
-/// The thread that owns the only connection that writes.
-struct Writer {
+/// Owns the only connection that writes: a thread, or whoever steps through commits.
+pub(crate) struct Writer {
     db: Connection,
     jobs: mpsc::Receiver<Job>,
     announce: watch::Sender<Head>,
     cache: Cache,
     failed: watch::Sender<bool>,
-    _lock: FileLock,
+    _lock: Option<FileLock>,
 }
 
 impl Writer {
     fn run(mut self) {
         while let Some(first) = self.jobs.blocking_recv() {
-            let mut batch = VecDeque::from([first]);
-            while batch.len() < BATCH_MAX
-                && let Ok(next) = self.jobs.try_recv()
-            {
-                batch.push_back(next);
-            }
-            batch.make_contiguous().sort_by_key(|job| job.rank);
+            let batch = self.gather(first);
             self.commit(batch);
         }
+    }
+
+    /// What is queued behind this use case, as one batch.
+    fn gather(&mut self, first: Job) -> VecDeque<Job> {
+        let mut batch = VecDeque::from([first]);
+        while batch.len() < BATCH_MAX
+            && let Ok(next) = self.jobs.try_recv()
+        {
+            batch.push_back(next);
+        }
+        batch.make_contiguous().sort_by_key(|job| job.rank);
+        batch
+    }
+
+    /// Commits what is queued as one batch; tells how many use cases that were.
+    pub(crate) fn step(&mut self) -> usize {
+        let Ok(first) = self.jobs.try_recv() else { return 0 };
+        let batch = self.gather(first);
+        let use_cases = batch.len();
+        self.commit(batch);
+        use_cases
+    }
+
+    /// Carries out what is queued and dies before the commit: nothing of it is kept, nobody is answered.
+    pub(crate) fn die(mut self) -> Result<Connection, StoreError> {
+        if let Ok(first) = self.jobs.try_recv() {
+            let batch = self.gather(first);
+            self.transact(batch, &mut Vec::new())?;
+        }
+        if !self.db.is_autocommit() {
+            self.db.execute_batch("ROLLBACK")?;
+        }
+        Ok(self.db)
     }
 
     fn commit(&mut self, batch: VecDeque<Job>) {
@@ -166,7 +209,8 @@ impl Writer {
             return;
         }
         let mut settles = Vec::with_capacity(batch.len());
-        match self.transact(batch, &mut settles) {
+        let committed = self.transact(batch, &mut settles).and_then(|head| Ok(self.db.execute_batch("COMMIT").map(|()| head)?));
+        match committed {
             Ok(head) => {
                 self.announce.send_if_modified(|known| std::mem::replace(known, head) != head);
                 for settle in settles {
@@ -187,6 +231,7 @@ impl Writer {
         }
     }
 
+    /// Carries a batch out inside one transaction, which is left open for the commit.
     fn transact(&mut self, batch: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Head, StoreError> {
         self.db.execute_batch("BEGIN IMMEDIATE")?;
         let mut staging = Staging::begin(&self.db)?;
@@ -217,9 +262,7 @@ impl Writer {
         if now > recorded && (staging.mark() > 0 || self.db.total_changes() > changes) {
             self.db.prepare_cached("UPDATE clock SET now_ms = ?1")?.execute([now.as_ms()])?;
         }
-        let head = log::sequence(&self.db, staging)?;
-        self.db.execute_batch("COMMIT")?;
-        Ok(head)
+        log::sequence(&self.db, staging)
     }
 }
 
@@ -228,16 +271,30 @@ fn last_now(db: &Connection) -> Result<Timestamp, StoreError> {
     Timestamp::from_ms(ms).map_err(|_| StoreError::corrupt("clock.now_ms"))
 }
 
+/// On which thread a reading runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// On one that may block.
+    Aside,
+    /// On the caller's, which waits for nothing else.
+    Here,
+}
+
 /// A bounded set of connections that only read.
 struct Readers {
     free: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    run: Where,
 }
 
 impl Readers {
     fn open(path: &Path) -> Result<Readers, OpenError> {
         let connections: Vec<Connection> = (0..READERS_MAX).map(|_| open::reader(path)).collect::<Result<_, _>>()?;
-        Ok(Readers { permits: Arc::new(Semaphore::new(connections.len())), free: Arc::new(Mutex::new(connections)) })
+        Ok(Readers::of(connections, Where::Aside))
+    }
+
+    fn of(connections: Vec<Connection>, run: Where) -> Readers {
+        Readers { permits: Arc::new(Semaphore::new(connections.len())), free: Arc::new(Mutex::new(connections)), run }
     }
 
     async fn read<T, F>(&self, reading: F) -> Result<T, StoreError>
@@ -254,7 +311,10 @@ impl Readers {
             free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
             outcome
         };
-        tokio::task::spawn_blocking(reading).await.map_err(|_| StoreError::Closed)?
+        match self.run {
+            Where::Aside => tokio::task::spawn_blocking(reading).await.map_err(|_| StoreError::Closed)?,
+            Where::Here => reading(),
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod requests;
 mod roster_changes;
 mod rows;
 mod sessions;
+pub mod stepped;
 mod sweeps;
 mod tokens;
 mod tx;

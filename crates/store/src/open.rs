@@ -80,6 +80,33 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     Ok(db)
 }
 
+/// The settings of a database in memory: those of a file, but for its journal, which only has to roll back.
+const MEMORY_PRAGMAS: &[(&str, &str)] =
+    &[("journal_mode", "memory"), ("foreign_keys", "1"), ("trusted_schema", "0"), ("cell_size_check", "1")];
+
+/// The connection that writes to a database in memory, and one that reads it, by the name that both know it under.
+pub(crate) fn in_memory(name: &str) -> Result<(Connection, Connection), OpenError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let uri = memory_uri(name);
+    let mut db = Connection::open_with_flags(&uri, flags)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    for (pragma, wanted) in MEMORY_PRAGMAS {
+        db.pragma_update(None, pragma, wanted)?;
+    }
+    assert_pragmas(&db, MEMORY_PRAGMAS)?;
+    migrations::migrate(&mut db)?;
+    let reader = Connection::open_with_flags(&uri, flags)?;
+    reader.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    reader.pragma_update(None, "query_only", "1")?;
+    Ok((db, reader))
+}
+
+/// A database in memory that the connections of this process share.
+pub(crate) fn memory_uri(name: &str) -> String {
+    format!("file:/{name}?vfs=memdb")
+}
+
 /// A file that already holds something must say that it is ours before anything in it is changed.
 fn refuse_foreign(db: &Connection, path: &Path) -> Result<(), OpenError> {
     let tables: Result<i64, rusqlite::Error> = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
