@@ -187,6 +187,8 @@ pub const fn status(code: Code) -> u16 {
         | Code::RequestRevoked
         | Code::RequestOrphaned
         | Code::RosterStale
+        | Code::TableStale
+        | Code::TableUnchanged
         | Code::RowStale
         | Code::AlreadyApproved
         | Code::ApprovalMissing
@@ -210,6 +212,9 @@ pub const fn status(code: Code) -> u16 {
         | Code::GateWrong
         | Code::EnvironmentWrong
         | Code::RosterChangeInvalid
+        | Code::TableChangeInvalid
+        | Code::TableChangeOwners
+        | Code::TableFaulty
         | Code::GenesisMalformed
         | Code::InviteInvalid
         | Code::EnrolmentWrong

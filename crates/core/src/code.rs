@@ -112,6 +112,16 @@ codes! {
     RosterChangeInvalid = "roster_change_invalid",
     /// The roster has changed since.
     RosterStale = "roster_stale",
+    /// A change of the effect table does not lead to the table that it names.
+    TableChangeInvalid = "table_change_invalid",
+    /// Rows of several owners change at once.
+    TableChangeOwners = "table_change_owners",
+    /// A proposed effect table has faults.
+    TableFaulty = "table_faulty",
+    /// The effect table has changed since.
+    TableStale = "table_stale",
+    /// A proposed effect table says what the one in force says.
+    TableUnchanged = "table_unchanged",
     /// A genesis statement does not hold a first roster.
     GenesisMalformed = "genesis_malformed",
     /// An invitation is unknown, used or expired.

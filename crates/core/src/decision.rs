@@ -14,6 +14,7 @@ use crate::request::{self, RequestInput, RequestState};
 use crate::roster::{ADMIN, Admission, KeyUse, Roster};
 use crate::sign::{PublicKey, SecretKey};
 use crate::statement::same_gate;
+use crate::table::{TABLE_CHANGE, Table, TableChange, next_table};
 use crate::time::Timestamp;
 
 /// Payload type of a decision.
@@ -442,6 +443,40 @@ pub fn approved_roster(frozen: &FrozenRequest, envelopes: &[Envelope], previous:
     Admission::next_roster(&members.args, previous)
 }
 
+/// The table that an approved change leads to, from signed bytes alone: the frozen request, its approvals, the roster at the
+/// time, the table before and the proposed text, which counts for its digest only.
+///
+/// What every reader of the log asks before it believes a later table, so that no gate can put another one in its place.
+/// *Errors*: `tool_wrong` for another tool's request, `table_change_invalid` where fewer were asked than the change needs,
+/// those of [`approval_on_record`], [`still_approved`] and [`next_table`].
+pub fn approved_table(
+    frozen: &FrozenRequest,
+    envelopes: &[Envelope],
+    roster: &Roster,
+    previous: &Table,
+    text: &str,
+) -> Result<Table, Refusal> {
+    let approvals = envelopes.iter().map(|envelope| approval_on_record(envelope, frozen, roster).map(|(approval, _)| approval));
+    still_approved(frozen, &approvals.collect::<Result<Vec<_>, _>>()?, roster)?;
+    proposed_table(frozen, previous, text).map(|(table, _)| table)
+}
+
+/// The table that a request for a change asks for, and what changes; decided or not.
+///
+/// *Errors*: `tool_wrong`, those of [`next_table`], `table_change_invalid` where the request waits for others than the change
+/// needs: a gate must not ask fewer than the rule says.
+pub fn proposed_table(frozen: &FrozenRequest, previous: &Table, text: &str) -> Result<(Table, TableChange), Refusal> {
+    let members = frozen.members();
+    if members.tool.as_str() != TABLE_CHANGE {
+        return Err(refuse(Code::ToolWrong, "/tool", "the request is no change of the effect table; it leads to none"));
+    }
+    let (next, change) = next_table(&members.args, previous, text)?;
+    if members.needs != change.needs() {
+        return Err(refuse(Code::TableChangeInvalid, "/needs", "the request waits for others than the change needs; propose it again"));
+    }
+    Ok((next, change))
+}
+
 /// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.
 ///
 /// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
@@ -458,8 +493,9 @@ pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster
     if !person.roles.contains(role) {
         return Err(refuse(Code::RoleNotHeld, "/role", &format!("the approver does not hold the role `{role}`; a holder must decide")));
     }
-    // Roster changes by the only admin are the one exception: without it, nobody could ever admit a second.
-    let own_change = members.tool.as_str() == ROSTER_CHANGE && role.as_str() == ADMIN && roster.is_sole_admin(approver);
+    // Changes of roster and table by the only admin are the one exception: without it, nobody could ever admit a second.
+    let of_gate = [ROSTER_CHANGE, TABLE_CHANGE].contains(&members.tool.as_str());
+    let own_change = of_gate && role.as_str() == ADMIN && roster.is_sole_admin(approver);
     let behalf = members.on_behalf_of.as_deref() == Some(approver.to_string().as_str());
     if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (members.proposer == Some(*approver) && !own_change) {
         return Err(refuse(

@@ -6,6 +6,7 @@
 mod across;
 mod address;
 mod canonical;
+mod change;
 mod check;
 mod fault;
 mod parse;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
+pub use change::{ChangeKind, EntryChange, MemberChange, TABLE_CHANGE, TableChange, next_table};
 pub use fault::{Rule, TableFault};
 pub use row::{
     Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, StatusRead, ToolRead,
