@@ -60,10 +60,13 @@ fn needed(change: &TableChange) -> Vec<(String, u32)> {
     change.needs().iter().map(|need| (need.role.to_string(), need.quorum)).collect()
 }
 
+/// A name for the case, the next text, the owner and the needs that follow.
+type NeedsCase<'a> = (&'a str, String, &'a str, &'a [(&'a str, u32)]);
+
 #[test]
 fn the_needs_follow_from_what_differs() {
     let text = text();
-    let cases: Vec<(&str, String, &str, &[(&str, u32)])> = vec![
+    let cases: Vec<NeedsCase<'_>> = vec![
         ("a member", edit(&text, "refund", "quorum = 1", "quorum = 2"), "billing-approver", &[("billing-approver", 2)]),
         ("the quorum that was", edit(&text, "wire_transfer", "quorum = 2", "quorum = 1"), "treasury", &[("treasury", 2)]),
         ("a row without needs", edit(&text, "get_payee", "127.0.0.1:1/", "127.0.0.1:2/"), "treasury", &[("treasury", 1)]),
@@ -360,6 +363,9 @@ fn approve(frozen: &FrozenRequest, roster: &Roster, signer: u8, role: &str) -> E
     .expect("signed")
 }
 
+/// A name for the case, who signs in which role, and the refusal.
+type SignersCase<'a> = (&'a str, &'a [(u8, &'a str)], Code);
+
 #[test]
 fn only_what_the_right_people_signed_leads_to_the_next_table() {
     let (roster, previous) = (roster(), load(&text()));
@@ -373,7 +379,7 @@ fn only_what_the_right_people_signed_leads_to_the_next_table() {
         approved_table(&asked, envelopes, &roster, &previous, &next).map(|table| table.digest()).map_err(|refusal| refusal.code)
     };
     assert_eq!(reached(&signed(&[(2, "treasury"), (3, "treasury"), (1, "admin")])), Ok(load(&next).digest()));
-    let cases: &[(&str, &[(u8, &str)], Code)] = &[
+    let cases: &[SignersCase<'_>] = &[
         ("nobody", &[], Code::QuorumMissing),
         ("the owner's role alone", &[(2, "treasury"), (3, "treasury")], Code::QuorumMissing),
         ("one person of the owner's role", &[(2, "treasury"), (1, "admin")], Code::QuorumMissing),
