@@ -12,6 +12,7 @@ pub mod enrolment;
 pub mod invite;
 pub mod limits;
 pub mod log;
+pub mod operation;
 pub mod problem;
 pub mod request;
 pub mod session;

@@ -30,6 +30,9 @@ pub const REASON_CHARS_MAX: usize = 16 * 1024;
 /// What else stood on the screen of a decision. *Unit*: bytes.
 pub const CONTEXT_BYTES_MAX: usize = 256 * 1024;
 
+/// The evidence behind an answer to an unknown outcome. *Unit*: characters. Its texts and files at their limits, escaped.
+pub const EVIDENCE_TEXT_CHARS_MAX: usize = 64 * 1024;
+
 /// The label of a desktop's keys. *Unit*: characters.
 pub const LABEL_CHARS_MAX: usize = 64;
 

@@ -199,6 +199,8 @@ pub const fn status(code: Code) -> u16 {
         | Code::NoEligibleApprover
         | Code::TokenAlreadyRedeemed
         | Code::OperationStateWrong
+        | Code::ReconciliationTooEarly
+        | Code::StatusUnavailable
         | Code::LedgerContradicted => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached => 429,
@@ -227,6 +229,9 @@ pub const fn status(code: Code) -> u16 {
         | Code::DecisionExpired
         | Code::ChallengeInvalid
         | Code::ReasonInvalid
+        | Code::EvidenceInvalid
+        | Code::OperationWrong
+        | Code::AmountInvalid
         | Code::TokenExpired
         | Code::TokenUnknown => 422,
     }

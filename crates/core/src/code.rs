@@ -213,6 +213,16 @@ codes! {
     TokenUnknown = "token_unknown",
     /// An operation's state does not allow this.
     OperationStateWrong = "operation_state_wrong",
+    /// An answer about an outcome is on another operation or another attempt.
+    OperationWrong = "operation_wrong",
+    /// It is too early to say that something did not happen.
+    ReconciliationTooEarly = "reconciliation_too_early",
+    /// What stands behind an answer is missing, too short, or not what was signed.
+    EvidenceInvalid = "evidence_invalid",
+    /// The part that happened is missing, or no part of the whole.
+    AmountInvalid = "amount_invalid",
+    /// The provider cannot be asked about an operation.
+    StatusUnavailable = "status_unavailable",
     /// The ledger says something else than the log.
     LedgerContradicted = "ledger_contradicted",
 }

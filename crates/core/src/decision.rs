@@ -48,6 +48,33 @@ pub struct CheckpointRef {
     pub root: Digest,
 }
 
+impl CheckpointRef {
+    /// The head in a statement's member `checkpoint`.
+    pub(crate) fn of(fields: &Fields<'_>) -> Result<CheckpointRef, Refusal> {
+        let checkpoint = fields.object("checkpoint", &["size", "root"])?;
+        Ok(CheckpointRef { size: checkpoint.integer("size")?, root: checkpoint.parsed("root")? })
+    }
+
+    /// The head as a member.
+    pub(crate) fn to_json(self) -> Result<Json, Refusal> {
+        Ok(Json::object([("size", Json::integer(self.size)?), ("root", self.root.into())]))
+    }
+}
+
+/// The console's version in a statement: short, printable ASCII.
+pub(crate) fn app_version(fields: &Fields<'_>) -> Result<String, Refusal> {
+    let app_version = fields.string("app_version")?;
+    if app_version.len() > APP_VERSION_BYTES_MAX {
+        let message = format!("the version has more than `{APP_VERSION_BYTES_MAX}` bytes; shorten it");
+        return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
+    }
+    if !app_version.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        let message = "the version has something else than printable ASCII; leave it out";
+        return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
+    }
+    Ok(app_version.to_owned())
+}
+
 /// The members of a decision, all but its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecisionStatement {
@@ -150,7 +177,7 @@ impl DecisionStatement {
             ("shown_sha256", self.shown_sha256.into()),
             ("context_sha256", self.context_sha256.into()),
             ("challenge", self.challenge.into()),
-            ("checkpoint", Json::object([("size", Json::integer(self.checkpoint.size)?), ("root", self.checkpoint.root.into())])),
+            ("checkpoint", self.checkpoint.to_json()?),
             ("reason_sha256", self.reason_sha256.into()),
             ("app_version", self.app_version.as_str().into()),
             ("issued_at", self.issued_at.into()),
@@ -163,16 +190,6 @@ impl DecisionStatement {
         let json = parse_canonical(payload, &Limits::STATEMENT)?;
         let fields = Fields::exactly(&json, MEMBERS)?;
         fields.version(1)?;
-        let checkpoint = fields.object("checkpoint", &["size", "root"])?;
-        let app_version = fields.string("app_version")?;
-        if app_version.len() > APP_VERSION_BYTES_MAX {
-            let message = format!("the version has more than `{APP_VERSION_BYTES_MAX}` bytes; shorten it");
-            return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
-        }
-        if !app_version.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
-            let message = "the version has something else than printable ASCII; leave it out";
-            return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
-        }
         Ok(DecisionStatement {
             gate: fields.parsed("gate")?,
             gate_key_sha256: fields.parsed("gate_key_sha256")?,
@@ -190,9 +207,9 @@ impl DecisionStatement {
             shown_sha256: fields.parsed("shown_sha256")?,
             context_sha256: fields.optional_parsed("context_sha256")?,
             challenge: fields.parsed("challenge")?,
-            checkpoint: CheckpointRef { size: checkpoint.integer("size")?, root: checkpoint.parsed("root")? },
+            checkpoint: CheckpointRef::of(&fields)?,
             reason_sha256: fields.optional_parsed("reason_sha256")?,
-            app_version: app_version.to_owned(),
+            app_version: app_version(&fields)?,
             issued_at: fields.parsed("issued_at")?,
             expires_at: fields.parsed("expires_at")?,
         })
@@ -316,7 +333,7 @@ pub struct Judgement {
 pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, Refusal> {
     let statement = decision.statement();
     let frozen = case.frozen.members();
-    arrives_in_time(statement, case)?;
+    arrives_in_time(statement.issued_at, statement.expires_at, case.now)?;
     request::apply(case.state, input_of(statement.decision, false))?;
     if case.now >= case.waits_until {
         return Err(refuse(Code::RequestExpired, "/request", "the request has expired; nothing runs, the agent may ask again"));
@@ -507,13 +524,14 @@ pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster
     Ok(own_change && members.proposer == Some(*approver))
 }
 
-fn arrives_in_time(statement: &DecisionStatement, case: &Case<'_>) -> Result<(), Refusal> {
-    if statement.expires_at <= statement.issued_at || statement.expires_at > statement.issued_at.plus_s(DECISION_TTL_S_MAX) {
-        let message = format!("the decision is valid for no time or for more than `{DECISION_TTL_S_MAX}` s; sign anew");
+/// Whether a statement of a person arrives while it is worth something.
+pub(crate) fn arrives_in_time(issued_at: Timestamp, expires_at: Timestamp, now: Timestamp) -> Result<(), Refusal> {
+    if expires_at <= issued_at || expires_at > issued_at.plus_s(DECISION_TTL_S_MAX) {
+        let message = format!("the statement is valid for no time or for more than `{DECISION_TTL_S_MAX}` s; sign anew");
         return Err(refuse(Code::DecisionExpired, "/expires_at", &message));
     }
-    if case.now >= statement.expires_at {
-        return Err(refuse(Code::DecisionExpired, "/expires_at", "the decision arrived too late; sign anew"));
+    if now >= expires_at {
+        return Err(refuse(Code::DecisionExpired, "/expires_at", "the statement arrived too late; sign anew"));
     }
     Ok(())
 }

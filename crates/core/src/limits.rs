@@ -69,6 +69,21 @@ pub const SAYS_CHARS_MAX: usize = 4_000;
 /// The reason of a decision. *Unit*: characters.
 pub const REASON_CHARS_MAX: usize = 2_000;
 
+/// A text of the evidence behind an answer. *Unit*: characters.
+pub const EVIDENCE_CHARS_MAX: usize = 2_000;
+
+/// How a person knows what happened. *Unit*: characters. Less than a short sentence says nothing that another could check.
+pub const EVIDENCE_CHARS_MIN: usize = 15;
+
+/// Files named behind one answer. *Unit*: files.
+pub const EVIDENCE_FILES_MAX: usize = 16;
+
+/// The name of such a file. *Unit*: characters. What common file systems allow.
+pub const FILE_NAME_CHARS_MAX: usize = 255;
+
+/// How far away the next look at an unknown outcome may be put. *Unit*: seconds. Thirty days: by then a statement of account has come.
+pub const LOOK_AGAIN_S_MAX: u64 = 30 * 24 * 3600;
+
 /// A caller's own operation key. *Unit*: characters. Shorter ones collide by chance.
 pub const CALL_KEY_CHARS_MIN: usize = 16;
 

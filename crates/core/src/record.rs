@@ -61,6 +61,16 @@ words!(
         TokenRefused = "token_refused",
         /// An operation changed its state.
         OperationChanged = "operation_changed",
+        /// A person's answer to an unknown outcome counts.
+        ReconciliationRecorded = "reconciliation_recorded",
+        /// A person's answer to an unknown outcome does not count.
+        ReconciliationRefused = "reconciliation_refused",
+        /// Something became known about an operation that changes nothing: a late answer, a provider's word.
+        EvidenceRecorded = "evidence_recorded",
+        /// A person looks at an operation whose outcome is unknown.
+        OperationOpened = "operation_opened",
+        /// People were told of something that waits for them.
+        PageSent = "page_sent",
         /// Nothing else happened for a while.
         Heartbeat = "heartbeat",
     }

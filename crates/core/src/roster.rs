@@ -338,7 +338,7 @@ impl Admission {
 }
 
 /// A character that has no shape of its own, or turns the direction of others: two names that differ in it look alike.
-fn unseen(c: char) -> bool {
+pub(crate) fn unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

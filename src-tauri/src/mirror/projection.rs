@@ -74,6 +74,11 @@ impl Projection {
             | RecordType::DecisionRefused
             | RecordType::TokenMinted
             | RecordType::TokenRefused
+            | RecordType::ReconciliationRecorded
+            | RecordType::ReconciliationRefused
+            | RecordType::EvidenceRecorded
+            | RecordType::OperationOpened
+            | RecordType::PageSent
             | RecordType::Heartbeat => Ok(Ok(())),
         }
     }

@@ -2,12 +2,14 @@
 
 use reqwest::Method;
 use vidimus_core::ids::RequestId;
+use vidimus_core::operation::OperationKey;
 use vidimus_core::request::RequestState;
 
 use super::stream::LogStream;
 use super::{ClientError, Wire, accepted, answer, text, with_body};
 use crate::enrolment::{EnrolmentAnswer, EnrolmentRequest, Offer, OfferRequest};
 use crate::log::{RosterAnswer, TableAnswer};
+use crate::operation::{Opened, OperationDetail, ReconciliationReceipt, ReconciliationRequest, StatusReport};
 use crate::request::{Challenge, ChallengeRequest, DecisionRequest, Receipt, RequestDetail, RequestList};
 use crate::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
 
@@ -87,6 +89,31 @@ impl ApproverClient {
     /// Hands in a signed decision. The same envelope again gets the same receipt.
     pub async fn decide(&self, request: &RequestId, body: &DecisionRequest) -> Result<Receipt, ClientError> {
         answer(with_body(self.request(Method::POST, &format!("/v1/requests/{request}/decisions")), body)?).await
+    }
+
+    /// Where an operation stands.
+    pub async fn operation(&self, operation: &OperationKey) -> Result<OperationDetail, ClientError> {
+        answer(self.request(Method::GET, &format!("/v1/operations/{operation}"))).await
+    }
+
+    /// A challenge for an answer to an operation's unknown outcome.
+    pub async fn operation_challenge(&self, operation: &OperationKey, body: &ChallengeRequest) -> Result<Challenge, ClientError> {
+        answer(with_body(self.request(Method::POST, &format!("/v1/operations/{operation}/challenge")), body)?).await
+    }
+
+    /// Hands in a signed answer. The same envelope again gets the same receipt.
+    pub async fn reconcile(&self, operation: &OperationKey, body: &ReconciliationRequest) -> Result<ReconciliationReceipt, ClientError> {
+        answer(with_body(self.request(Method::POST, &format!("/v1/operations/{operation}/reconciliations")), body)?).await
+    }
+
+    /// Has the gate ask the operation's provider now.
+    pub async fn ask_status(&self, operation: &OperationKey) -> Result<StatusReport, ClientError> {
+        answer(self.request(Method::POST, &format!("/v1/operations/{operation}/status"))).await
+    }
+
+    /// Says that this person is looking at the operation: nobody is paged about it again until it is time to look anew.
+    pub async fn opened(&self, operation: &OperationKey) -> Result<Opened, ClientError> {
+        answer(self.request(Method::POST, &format!("/v1/operations/{operation}/opened"))).await
     }
 
     /// The effect table in force.

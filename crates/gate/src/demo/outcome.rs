@@ -85,6 +85,11 @@ fn write(transcript: &Transcript, position: u64, leaf: &str, record: &AuditRecor
         | RecordType::RequestExpired
         | RecordType::RequestWithdrawn
         | RecordType::RequestStale
+        | RecordType::ReconciliationRecorded
+        | RecordType::ReconciliationRefused
+        | RecordType::EvidenceRecorded
+        | RecordType::OperationOpened
+        | RecordType::PageSent
         | RecordType::Heartbeat => "record",
     };
     // For people and scripts that read the transcript: the leaf itself stands in the log.
