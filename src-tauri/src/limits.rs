@@ -71,6 +71,8 @@ pub const HISTORY_ROWS_MAX: usize = 50;
 pub const PART_CHARS: usize = 400;
 /// Parts of the arguments on one page.
 pub const PARTS_PER_PAGE: usize = 60;
+/// Milliseconds before the end from which more time is offered in words.
+pub const CLOSING_WITHIN_MS: i64 = 120_000;
 /// Times one signed decision is sent before its outcome counts as unconfirmed.
 pub const DECISION_TRIES_MAX: usize = 4;
 /// Seconds for which an ended request is still told to a list that may show it.

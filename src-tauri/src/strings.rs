@@ -8,6 +8,10 @@ macro_rules! texts {
     ($($name:ident = $text:literal;)*) => { $(pub const $name: &str = $text;)* };
 }
 
+mod deciding;
+
+pub use deciding::*;
+
 // The frame of every window.
 texts! {
     AUTOMATED = "AUTOMATED";
@@ -432,11 +436,11 @@ pub fn receipt_proof(position: &str, size: &str) -> String {
     format!("Verified here: record {position} holds your signature and is in the signed log of {size} records.")
 }
 
-pub fn quorum(given: u32, needed: u32, delay_s: u64) -> String {
-    match (given >= needed, delay_s) {
-        (false, _) => format!("{given} of {needed}. Waiting for another person."),
-        (true, 0) => format!("{given} of {needed} approvals. It may run now, once."),
-        (true, _) => format!("{given} of {needed} approvals. It may run once, after a delay of {delay_s} s."),
+pub fn quorum(given: u32, needed: u32) -> String {
+    if given < needed {
+        format!("{given} of {needed} approvals. It does not run before the others are given.")
+    } else {
+        format!("{given} of {needed} approvals. It may run, once.")
     }
 }
 

@@ -166,9 +166,15 @@ impl Log {
     }
 
     pub fn freeze(&self, tool: &str, args: &str) -> FrozenRequest {
+        self.freeze_until(tool, args, at(1_800))
+    }
+
+    /// The same with another last moment.
+    pub fn freeze_until(&self, tool: &str, args: &str, expires_max_at: Timestamp) -> FrozenRequest {
         let row = self.table.row(&name(tool)).expect("a row");
         let mut number = [7; 16];
         number[0] = u8::try_from(self.records.len()).expect("few");
+        number[1] = u8::try_from(expires_max_at.as_ms() / 1_000 % 251).expect("below 251");
         FrozenRequest::freeze(Draft {
             gate: self.roster.gate,
             environment: Environment::Test,
@@ -193,7 +199,7 @@ impl Log {
             salt: Salt::from_bytes([6; 32]),
             created_at: at(0),
             expires_at: at(1_800),
-            expires_max_at: at(1_800),
+            expires_max_at,
             args: parse(args.as_bytes(), &Limits::MONEY).expect("arguments"),
         })
         .expect("frozen")
@@ -201,6 +207,23 @@ impl Log {
 
     /// A decision of the first admin, in the log.
     pub fn decide(&mut self, frozen: &FrozenRequest, decision: DecisionKind, signer: Option<&SecretKey>) {
+        let state = match decision {
+            DecisionKind::Approve => "approved",
+            DecisionKind::Deny => "denied",
+            DecisionKind::Revoke => "revoked",
+            DecisionKind::Retract | DecisionKind::MoreTime => "pending",
+        };
+        self.decide_to(frozen, decision, signer, &[("state", state.into()), ("given", 1_u32.into()), ("needed", 1_u32.into())]);
+    }
+
+    /// The same with what the gate claims of its outcome.
+    pub fn decide_to(
+        &mut self,
+        frozen: &FrozenRequest,
+        decision: DecisionKind,
+        signer: Option<&SecretKey>,
+        outcome: &[(&'static str, Json)],
+    ) {
         let members = frozen.members();
         let row = self.table.row(&members.tool).expect("a row");
         let nodes = render::render(&members.args, row).expect("nodes");
@@ -229,17 +252,14 @@ impl Log {
             expires_at: at(60),
         };
         let envelope = statement.sign(signer.unwrap_or(&self.approval)).expect("signed");
-        let state = if decision == DecisionKind::Approve { "approved" } else { "denied" };
-        let claims = [
+        let mut claims = vec![
             ("decision", decision.as_str().into()),
             ("approver", person.person.to_string().into()),
             ("role", members.needs[0].role.as_str().into()),
             ("key_sha256", self.approval.public().digest().to_string().into()),
             ("request_sha256", frozen.request_sha256().to_string().into()),
-            ("state", state.into()),
-            ("given", 1_u32.into()),
-            ("needed", 1_u32.into()),
         ];
+        claims.extend(outcome.iter().cloned());
         self.append(RecordType::DecisionRecorded, &claims, Some(members.request), vec![envelope], None);
     }
 

@@ -14,6 +14,7 @@ use vidimus_core::record::RecordType;
 use vidimus_core::render;
 use vidimus_core::request::RequestState;
 use vidimus_core::table::Row as TableRow;
+use vidimus_core::time::Timestamp;
 
 use crate::challenges::{issued_challenge, use_challenge};
 use crate::codec::{count, optional_parsed, optional_text, parsed, text};
@@ -300,6 +301,7 @@ fn stage_decision(
         ("given", judgement.given.into()),
         ("needed", judgement.needed.into()),
         ("sole_admin", judgement.sole_admin.into()),
+        ("waits_until", text(if statement.decision == DecisionKind::MoreTime { later(stored) } else { stored.waits_until })),
     ]);
     let body = Json::object([
         ("reason", decision.reason.clone().into()),
@@ -326,10 +328,14 @@ fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest) -> Attempt<OperationKey> {
 }
 
 /// More time is as much again as the row gives, and never beyond the frozen last moment.
-fn more_time(tx: &Tx<'_>, stored: &StoredRequest) -> Result<(), StoreError> {
+fn later(stored: &StoredRequest) -> Timestamp {
     let members = stored.frozen.members();
     let again_s = members.created_at.seconds_until(members.expires_at);
-    let waits_until = stored.waits_until.plus_s(again_s).min(members.expires_max_at);
+    stored.waits_until.plus_s(again_s).min(members.expires_max_at)
+}
+
+fn more_time(tx: &Tx<'_>, stored: &StoredRequest) -> Result<(), StoreError> {
+    let waits_until = later(stored);
     tx.execute_one(
         "UPDATE requests SET waits_until = ?1 WHERE request = ?2 AND state = 'pending'",
         params![waits_until.as_ms(), stored.request.to_string()],

@@ -96,6 +96,30 @@ impl Batch {
 }
 
 impl Mirror {
+    /// Makes the projections of the leaves that were verified before.
+    pub(super) fn project_anew(&mut self) -> Result<(), MirrorFault> {
+        let transaction = self.db.transaction()?;
+        schema::renew(&transaction)?;
+        {
+            let mut projection = Projection::default();
+            let mut leaves = transaction.prepare("SELECT position, leaf, salt, body FROM leaf ORDER BY position")?;
+            let mut rows = leaves.query([])?;
+            while let Some(row) = rows.next()? {
+                let salt: Option<String> = row.get(2)?;
+                let record = RecordEvent {
+                    position: row.get(0)?,
+                    leaf: row.get(1)?,
+                    salt: salt.and_then(|salt| salt.parse().ok()),
+                    body: row.get(3)?,
+                };
+                let damaged = || MirrorFault::Other(format!("nobody: its record {} cannot be read", record.position));
+                let audit = AuditRecord::parse(record.leaf.as_bytes()).map_err(|_| damaged())?;
+                projection.take(&transaction, &self.identity, &record, &audit)?.map_err(|_| damaged())?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
     /// Checks a checkpoint that was fetched apart from the stream against what is here.
     /// Gives its size.
     pub fn check_head(&mut self, note: &str) -> Result<u64, MirrorFault> {

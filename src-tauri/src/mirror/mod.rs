@@ -21,6 +21,8 @@ use vidimus_core::sign::PublicKey;
 use vidimus_core::tree::Frontier;
 
 pub use accept::{Applied, Batch};
+use schema::Projections;
+
 pub use read::{DecisionRow, OperationRow, RequestRow};
 
 /// The gate that this console is pinned to.
@@ -68,7 +70,7 @@ impl Mirror {
     }
 
     fn with(db: Connection, identity: GateIdentity) -> Result<Self, MirrorFault> {
-        schema::prepare(&db)?;
+        let projections = schema::prepare(&db)?;
         match schema::meta(&db, "gate")? {
             None => {
                 schema::set_meta(&db, "gate", &identity.gate.to_string())?;
@@ -83,7 +85,11 @@ impl Mirror {
             let (position, what) = text.split_once(' ')?;
             Some((u64::from_str(position).ok()?, what.to_owned()))
         });
-        Ok(Self { db, identity, frontier, checkpoint, broken })
+        let mut mirror = Self { db, identity, frontier, checkpoint, broken };
+        if projections == Projections::ToBeMade {
+            mirror.project_anew()?;
+        }
+        Ok(mirror)
     }
 
     /// Records that are verified here.

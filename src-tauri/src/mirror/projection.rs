@@ -204,12 +204,14 @@ impl Projection {
         if !signed {
             return Ok(Err("a decision is not signed by a key of the roster".to_owned()));
         }
-        let reason = match body {
-            BodyState::Verified(body) => body.member("reason").and_then(Json::as_str).map(ToOwned::to_owned),
+        let text = |name: &str| match body {
+            BodyState::Verified(body) => body.member(name).and_then(Json::as_str),
             BodyState::Absent | BodyState::Differs => None,
         };
+        let (reason, asked) = (text("reason"), text("context").and_then(asked_of));
         db.execute(
-            "INSERT INTO decision (position, request, at_ms, decision, approver, role, key_sha256, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO decision (position, request, at_ms, decision, approver, role, key_sha256, reason, asked) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 position,
                 request.to_string(),
@@ -218,7 +220,8 @@ impl Projection {
                 approver,
                 audit.claim("role").unwrap_or_default(),
                 audit.claim("key_sha256").unwrap_or_default(),
-                reason
+                reason,
+                asked
             ],
         )?;
         let number = |name: &str| count_of(audit, name).unwrap_or(0);
@@ -287,6 +290,12 @@ fn body_of(record: &RecordEvent, audit: &AuditRecord) -> BodyState {
         return BodyState::Differs;
     }
     parse_canonical(text.as_bytes(), &Limits::FROZEN).map_or(BodyState::Differs, BodyState::Verified)
+}
+
+/// Which value an approver was asked, by the context of the decision.
+fn asked_of(context: &str) -> Option<String> {
+    let context = vidimus_core::json::parse(context.as_bytes(), &Limits::STATEMENT).ok()?;
+    context.member("asked").and_then(Json::as_str).map(ToOwned::to_owned)
 }
 
 fn frozen_of_unverified(body: &str) -> Option<String> {

@@ -28,6 +28,10 @@ pub struct RequestRow {
     pub body_fault: Option<String>,
     pub ended_at_ms: Option<i64>,
     pub given: u64,
+    /// It waited so long that another role may decide too.
+    pub escalated: bool,
+    /// When its agent stopped waiting without having been told of it.
+    pub orphaned_at_ms: Option<i64>,
 }
 
 /// One recorded decision.
@@ -40,6 +44,8 @@ pub struct DecisionRow {
     pub role: String,
     pub key_sha256: String,
     pub reason: Option<String>,
+    /// The value that the approver was asked.
+    pub asked: Option<String>,
 }
 
 /// One state of an operation.
@@ -51,8 +57,7 @@ pub struct OperationRow {
     pub body: Option<String>,
 }
 
-const REQUEST_COLUMNS: &str =
-    "request, position, at_ms, state, tool, agent, request_sha256, roles, waits_until_ms, frozen, says, body_fault, ended_at_ms, given";
+const REQUEST_COLUMNS: &str = "request, position, at_ms, state, tool, agent, request_sha256, roles, waits_until_ms, frozen, says, body_fault, ended_at_ms, given, escalated, orphaned_at_ms";
 
 impl Mirror {
     pub fn request(&self, request: &str) -> Result<Option<RequestRow>, MirrorFault> {
@@ -90,7 +95,7 @@ impl Mirror {
 
     pub fn decisions(&self, request: &str) -> Result<Vec<DecisionRow>, MirrorFault> {
         let mut statement = self.db.prepare_cached(
-            "SELECT position, at_ms, decision, approver, role, key_sha256, reason FROM decision WHERE request = ?1 ORDER BY position",
+            "SELECT position, at_ms, decision, approver, role, key_sha256, reason, asked FROM decision WHERE request = ?1 ORDER BY position",
         )?;
         let rows = statement.query_map([request], |row| {
             Ok(DecisionRow {
@@ -101,6 +106,7 @@ impl Mirror {
                 role: row.get(4)?,
                 key_sha256: row.get(5)?,
                 reason: row.get(6)?,
+                asked: row.get(7)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -173,5 +179,7 @@ fn request_row(row: &Row<'_>) -> Result<RequestRow, rusqlite::Error> {
         body_fault: row.get(11)?,
         ended_at_ms: row.get(12)?,
         given: row.get(13)?,
+        escalated: row.get(14)?,
+        orphaned_at_ms: row.get(15)?,
     })
 }

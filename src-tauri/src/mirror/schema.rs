@@ -4,11 +4,18 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::MirrorFault;
 
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
-const TABLES: &str = "
+/// What was verified: it is never changed.
+const COPY: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE leaf (position INTEGER PRIMARY KEY, leaf TEXT NOT NULL, salt TEXT, body TEXT) STRICT;
+";
+
+/// The projections, each made of the leaves alone.
+const PROJECTIONS: [&str; 5] = ["roster", "effect_table", "request", "decision", "operation"];
+
+const TABLES: &str = "
 CREATE TABLE roster (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, roster TEXT NOT NULL) STRICT;
 CREATE TABLE effect_table (position INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, effect_table TEXT NOT NULL) STRICT;
 CREATE TABLE request (
@@ -27,7 +34,9 @@ CREATE TABLE request (
   body_fault TEXT CHECK (body_fault IN ('differs', 'malformed')),
   ended_at_ms INTEGER,
   given INTEGER NOT NULL DEFAULT 0,
-  needed INTEGER NOT NULL DEFAULT 0
+  needed INTEGER NOT NULL DEFAULT 0,
+  escalated INTEGER NOT NULL DEFAULT 0,
+  orphaned_at_ms INTEGER
 ) STRICT;
 CREATE INDEX request_state ON request (state, expires_at_ms);
 CREATE TABLE decision (
@@ -38,7 +47,8 @@ CREATE TABLE decision (
   approver TEXT NOT NULL,
   role TEXT NOT NULL,
   key_sha256 TEXT NOT NULL,
-  reason TEXT
+  reason TEXT,
+  asked TEXT
 ) STRICT;
 CREATE INDEX decision_request ON decision (request);
 CREATE INDEX decision_approver ON decision (approver);
@@ -54,20 +64,36 @@ CREATE TABLE operation (
 CREATE INDEX operation_request ON operation (request);
 ";
 
-/// Creates the tables, or checks that they are of this version.
-pub fn prepare(db: &Connection) -> Result<(), MirrorFault> {
+/// Whether the projections are those of this version, or have to be made of the leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Projections {
+    Current,
+    ToBeMade,
+}
+
+/// Creates the tables, or checks their version: those of an older console keep their leaves and lose their projections.
+pub fn prepare(db: &Connection) -> Result<Projections, MirrorFault> {
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "secure_delete", "ON")?;
     let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match version {
         0 => {
-            db.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))?;
-            Ok(())
+            db.execute_batch(&format!("BEGIN; {COPY} {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))?;
+            Ok(Projections::Current)
         }
-        VERSION => Ok(()),
+        VERSION => Ok(Projections::Current),
+        older if older < VERSION => Ok(Projections::ToBeMade),
         newer => Err(MirrorFault::Other(format!("a console that writes version {newer}; this one writes {VERSION}"))),
     }
+}
+
+/// Empty projections of this version. Within the transaction that fills them, so that an end between leaves the older ones.
+pub fn renew(db: &Connection) -> Result<(), rusqlite::Error> {
+    for table in PROJECTIONS {
+        db.execute_batch(&format!("DROP TABLE IF EXISTS {table};"))?;
+    }
+    db.execute_batch(&format!("{TABLES} PRAGMA user_version = {VERSION};"))
 }
 
 pub fn meta(db: &Connection, name: &str) -> Result<Option<String>, rusqlite::Error> {

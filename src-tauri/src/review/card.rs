@@ -3,13 +3,15 @@
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_core::ids::Reversibility;
+use vidimus_core::ids::{Name, Reversibility};
 use vidimus_core::render::{self, Node, Reading};
 use vidimus_core::table::Row;
 use vidimus_core::template::Piece;
 
+use crate::console::Standing;
 use crate::errors::Told;
 use crate::mirror::{Mirror, MirrorFault, RequestRow};
+use crate::review::permission;
 use crate::review::warnings::{self, Warning};
 use crate::strings;
 use crate::tables::Tables;
@@ -124,6 +126,16 @@ impl Card {
     /// How much care approving takes. Without a readable request, the most.
     pub fn friction(&self) -> Reversibility {
         self.frozen.as_ref().map_or(Reversibility::Irreversible, |frozen| frozen.members().friction)
+    }
+
+    /// How many approvals it takes. One where the request cannot be read.
+    pub fn needed(&self) -> u32 {
+        self.frozen.as_ref().map_or(1, |frozen| frozen.members().needs.iter().map(|need| need.quorum).sum())
+    }
+
+    /// The role in which a person decides, or why they cannot.
+    pub fn role_of(&self, standing: &Standing) -> Result<Option<Name>, Told> {
+        self.frozen.as_ref().map(|frozen| permission::role_of(frozen, standing)).transpose()
     }
 
     /// The sentence in one line, hidden characters visible.

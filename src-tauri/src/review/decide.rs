@@ -21,7 +21,7 @@ use crate::keys::{self, KeyError, Pin, Seed};
 use crate::limits::{DECISION_TRIES_MAX, HOLD_MS, RECONNECT_FIRST_MS};
 use crate::random;
 use crate::review::question::Verdict;
-use crate::review::{Panel, Review, ShownReceipt, context, locks, reason, receipt, signed_bytes, state};
+use crate::review::{Panel, Review, ShownReceipt, acts, context, locks, reason, receipt, signed_bytes, state};
 use crate::strings;
 use crate::text::time;
 
@@ -78,7 +78,7 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
         if review.in_flight {
             return Outcome::says(strings::IN_FLIGHT);
         }
-        if review.receipt.is_some() {
+        if review.receipt.is_some() && matches!(decision.kind.as_str(), "approve" | "deny") {
             return Outcome::says(strings::ALREADY_RECORDED);
         }
         if decision.nonce != review.nonce {
@@ -94,6 +94,7 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
             Err(outcome) => return outcome,
         }
     };
+    let kind = admitted.kind;
     let result = sign_and_send(console, request, admitted).await;
     let mut reviews = console.reviews();
     let Some(review) = reviews.get_mut(request) else { return Outcome::says(strings::NOT_OPEN) };
@@ -101,7 +102,7 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
     match result {
         Ok(shown) => {
             review.progress.push(shown.heading.clone());
-            review.receipt = Some(shown);
+            keep_receipt(review, kind, shown);
             drop(reviews);
             console.tell(Change::Opened(request.to_owned()));
             Outcome::says("")
@@ -110,6 +111,23 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
             review.progress.clear();
             Outcome::told(&told)
         }
+    }
+}
+
+/// What leaves the request open is a notice; what decides it takes the place of the panel.
+fn keep_receipt(review: &mut Review, kind: DecisionKind, shown: ShownReceipt) {
+    match kind {
+        DecisionKind::Approve | DecisionKind::Deny | DecisionKind::Revoke => review.receipt = Some(shown),
+        DecisionKind::Retract => {
+            review.receipt = None;
+            review.question = None;
+            review.notice = shown.heading;
+        }
+        DecisionKind::MoreTime => review.notice = shown.heading,
+    }
+    if matches!(kind, DecisionKind::Retract | DecisionKind::MoreTime) {
+        review.panel = Panel::None;
+        review.progress.clear();
     }
 }
 
@@ -155,8 +173,40 @@ fn admit(console: &Console, review: &mut Review, decision: Decision) -> Result<A
             let unlocking = Unlocking { pin, always_pin: false };
             Ok(Admitted { kind: DecisionKind::Deny, reason: Some(reason), denial: Some(denial), context, unlocking })
         }
+        "retract" => admit_act(console, review, DecisionKind::Retract, pin, now_ms),
+        "revoke" => admit_act(console, review, DecisionKind::Revoke, pin, now_ms),
+        "more_time" => admit_act(console, review, DecisionKind::MoreTime, pin, now_ms),
         _ => Err(Outcome::says(strings::PRESS_ANEW)),
     }
+}
+
+/// What needs no reason: it undoes, stops or waits.
+fn admit_act(console: &Console, review: &Review, kind: DecisionKind, pin: Pin, now_ms: i64) -> Result<Admitted, Outcome> {
+    let acts = acts::of(console, &review.card, now_ms);
+    let (panel, barred) = match kind {
+        DecisionKind::Retract => (Panel::Retract, (!acts.retract).then(|| strings::NOT_TO_WITHDRAW.to_owned())),
+        DecisionKind::Revoke => (Panel::Revoke, (!acts.revoke).then(|| strings::NOT_TO_STOP.to_owned())),
+        DecisionKind::MoreTime => {
+            let barred = match acts.more_time {
+                Some(Ok(_)) => None,
+                Some(Err(told)) => Some(told.line()),
+                None => Some(strings::MORE_TIME_ENDED.to_owned()),
+            };
+            (Panel::MoreTime, barred)
+        }
+        DecisionKind::Approve | DecisionKind::Deny => return Err(Outcome::says(strings::PRESS_ANEW)),
+    };
+    if let Some(words) = barred {
+        return Err(Outcome::says(words));
+    }
+    if review.panel != panel {
+        return Err(Outcome::says(strings::PRESS_ANEW));
+    }
+    if pin.is_empty() && console.pin().seed(clock::now_ms()).is_none() {
+        return Err(Outcome::says(strings::PIN_NEEDED));
+    }
+    let context = context::of(review, 0, false);
+    Ok(Admitted { kind, reason: None, denial: None, context, unlocking: Unlocking { pin, always_pin: false } })
 }
 
 async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted) -> Result<ShownReceipt, Told> {

@@ -3,7 +3,8 @@
 use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
 use crate::limits::ARM_MS;
-use crate::review::permission::role_of;
+use crate::review::acts;
+use crate::review::card::Card;
 use crate::review::{GateSays, Panel, Review};
 use crate::strings;
 use crate::text::time;
@@ -47,7 +48,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
     } else if now_ms >= waits_until_ms {
         deny.push(Told::new("E-EXP-1", strings::expired(&time::hour_minute(waits_until_ms, &console.zone))));
     }
-    deny.extend(standing_locks(console, review));
+    deny.extend(standing_locks(console, &review.card));
     hard.extend(deny.iter().cloned());
     if let Some(told) = review.card.fault_told() {
         hard.push(told);
@@ -56,6 +57,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
         hard.push(Told::new("E-REQ-1", strings::BYTES_DIFFER));
     }
     hard.extend(own_approval(console, review));
+    hard.extend(orphaned(console, review));
     hard.extend(log_locks(console));
     if review.wrong_answers >= crate::limits::WRONG_ANSWERS_MAX && now_ms < review.answer_wait_until_ms {
         hard.push(Told::new("E-DEC-6", strings::answers_paused(&time::left(review.answer_wait_until_ms, now_ms))));
@@ -68,7 +70,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
 }
 
 /// The connection, the key, and whether this person may decide.
-fn standing_locks(console: &Console, review: &Review) -> Vec<Told> {
+pub(super) fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
     let mut found = Vec::new();
     let shared = console.shared();
     match &shared.gate {
@@ -89,20 +91,25 @@ fn standing_locks(console: &Console, review: &Review) -> Vec<Told> {
     }
     let active = shared.key == KeyState::Active;
     drop(shared);
-    match (console.standing(), &review.card.frozen) {
-        (Some(standing), Some(frozen)) => found.extend(role_of(frozen, &standing).err()),
-        (None, _) if active => found.push(Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER)),
-        _ => {}
+    match console.standing() {
+        Some(standing) => found.extend(card.role_of(&standing).err()),
+        None if active => found.push(Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER)),
+        None => {}
     }
     found
 }
 
 /// Who gave an approval does not give the next.
 fn own_approval(console: &Console, review: &Review) -> Option<Told> {
-    let me = console.standing()?.person.person.to_string();
     let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request))?;
-    let last = decisions.iter().rfind(|decision| decision.approver == me)?;
-    (last.decision == "approve").then(|| Told::new("E-DEC-4", strings::OWN_APPROVAL))
+    acts::stands(console, &decisions).then(|| Told::new("E-DEC-4", strings::OWN_APPROVAL))
+}
+
+/// Nobody would be told of what it does.
+fn orphaned(console: &Console, review: &Review) -> Option<Told> {
+    let listed = console.read(|mirror| mirror.request(&review.card.listed.request)).flatten()?;
+    let waits = listed.state == "pending" && listed.orphaned_at_ms.is_some();
+    waits.then(|| Told::new("E-REQ-12", strings::orphaned(&time::hour_minute(listed.waits_until_ms, &console.zone))))
 }
 
 fn log_locks(console: &Console) -> Vec<Told> {

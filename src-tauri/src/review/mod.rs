@@ -3,6 +3,7 @@
 //!
 //! It must not know a window system: `shell` serves its pages and forwards its commands.
 
+pub mod acts;
 pub mod card;
 pub mod compare;
 pub mod context;
@@ -37,6 +38,23 @@ pub enum Panel {
     None,
     Approve,
     Deny,
+    Retract,
+    Revoke,
+    MoreTime,
+}
+
+impl Panel {
+    /// The panel that a page names; none for any other word.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "approve" => Self::Approve,
+            "deny" => Self::Deny,
+            "retract" => Self::Retract,
+            "revoke" => Self::Revoke,
+            "more-time" => Self::MoreTime,
+            _ => Self::None,
+        }
+    }
 }
 
 /// What the gate says of the request's bytes when it is asked apart from the log.
@@ -74,6 +92,8 @@ pub struct Review {
     pub in_flight: bool,
     pub progress: Vec<String>,
     pub receipt: Option<ShownReceipt>,
+    /// What was recorded last and leaves the request open.
+    pub notice: String,
 }
 
 impl Review {
@@ -97,6 +117,7 @@ impl Review {
             in_flight: false,
             progress: Vec::new(),
             receipt: None,
+            notice: String::new(),
         }
     }
 

@@ -18,7 +18,80 @@ pub fn decision(review: &Review, others: &[String]) -> Element {
         .child(bar())
         .child(approve(&review.card, others))
         .child(deny())
+        .children(ACTS.iter().map(act))
         .child(receipt())
+        .child(discard())
+        .child(kept())
+}
+
+/// A panel of one press: what it does in words, the PIN where it is due, the press.
+struct Act {
+    panel: &'static str,
+    heading: &'static str,
+    /// Fixed words, or the name under which the core tells them.
+    words: Result<&'static str, &'static str>,
+    pin: &'static str,
+    commit: &'static str,
+    /// How the decision is named.
+    kind: &'static str,
+    label: &'static str,
+}
+
+const ACTS: [Act; 3] = [
+    Act {
+        panel: "retract",
+        heading: strings::WITHDRAW_HEADING,
+        words: Ok(strings::WITHDRAW_WORDS),
+        pin: "retract-pin",
+        commit: "retract-commit",
+        kind: "retract",
+        label: strings::WITHDRAW_MINE,
+    },
+    Act {
+        panel: "revoke",
+        heading: strings::STOP_HEADING,
+        words: Ok(strings::STOP_WORDS),
+        pin: "revoke-pin",
+        commit: "revoke-commit",
+        kind: "revoke",
+        label: strings::STOP_IT,
+    },
+    Act {
+        panel: "more-time",
+        heading: strings::MORE_TIME,
+        words: Err("more_time"),
+        pin: "more-time-pin",
+        commit: "more-time-commit",
+        kind: "more_time",
+        label: strings::GIVE_MORE_TIME,
+    },
+];
+
+fn act(act: &Act) -> Element {
+    let words = match act.words {
+        Ok(words) => el(Tag::P).text(words),
+        Err(name) => el(Tag::P).child(live(name)),
+    };
+    let commit = button(act.commit, act.label).class("primary").attr("data-act", act.kind);
+    panel(act.panel)
+        .child(heading(act.heading))
+        .child(words)
+        .child(el(Tag::P).attr("data-live", "standing"))
+        .child(el(Tag::Div).class("row").child(pin(act.pin)).child(commit).child(cancel()))
+        .child(message())
+}
+
+/// What was typed about a request that ended meanwhile.
+fn kept() -> Element {
+    el(Tag::Section)
+        .class("kept")
+        .attr("id", "kept")
+        .attr("data-part", "kept")
+        .attr("aria-label", strings::KEPT)
+        .flag("hidden", true)
+        .child(el(Tag::P).attr("data-live", "kept").attr("role", "status"))
+        .child(el(Tag::Div).class("value").attr("id", "kept-text"))
+        .child(button("copy-kept", strings::COPY_TYPED))
 }
 
 fn button(id: &'static str, text: impl Into<String>) -> Element {
@@ -40,7 +113,17 @@ fn bar() -> Element {
         .attr("id", "bar")
         .child(button("start-denying", strings::DENY).child(key("D")))
         .child(button("start-approving", strings::START_APPROVING).child(key("A")))
-        .child(el(Tag::P).class("why").attr("id", "why").attr("data-part", "why").attr("role", "status").child(live("why")))
+        .child(button("start-more-time", strings::MORE_TIME).child(key("E")))
+        .child(
+            el(Tag::Div)
+                .class("why")
+                .child(el(Tag::P).class("closing").attr("data-part", "closing").child(live("closing")))
+                .child(el(Tag::P).attr("data-part", "notice").child(live("notice")))
+                .child(el(Tag::P).attr("data-part", "standing").child(live("standing")))
+                .child(el(Tag::P).attr("id", "why").attr("data-part", "why").attr("role", "status").child(live("why"))),
+        )
+        .child(button("start-retracting", strings::WITHDRAW_MINE).flag("hidden", true))
+        .child(button("start-revoking", strings::STOP_IT).flag("hidden", true))
 }
 
 fn panel(id: &'static str) -> Element {
@@ -72,8 +155,15 @@ fn approve(card: &Card, others: &[String]) -> Element {
         .child(el(Tag::Div).class("panel-form").attr("id", "approve-form").children(form))
         .child(el(Tag::Ul).attr("id", "locks").class("quiet").attr("data-part", "locks"))
         .child(message())
+        .child(
+            el(Tag::Div)
+                .class("row")
+                .attr("id", "closing-row")
+                .flag("hidden", true)
+                .child(el(Tag::P).class("closing").attr("data-live", "closing"))
+                .child(button("more-time-here", strings::MORE_TIME)),
+        )
         .child(el(Tag::Ul).class("steps").attr("id", "progress").attr("data-part", "progress"))
-        .child(discard())
 }
 
 fn message() -> Element {
@@ -83,7 +173,7 @@ fn message() -> Element {
 /// Asked before typed text goes.
 fn discard() -> Element {
     el(Tag::Div)
-        .class("row")
+        .class("row asked")
         .attr("id", "discard")
         .flag("hidden", true)
         .child(el(Tag::Span).text(strings::DISCARD_TYPED))
@@ -104,7 +194,7 @@ fn undo(card: &Card) -> Element {
 fn pin(id: &'static str) -> Element {
     el(Tag::Div)
         .class("field")
-        .attr("id", if id == "pin" { "pin-field" } else { "deny-pin-field" })
+        .attr("data-pin", if id == "pin" { "approve" } else { "other" })
         .child(el(Tag::Label).attr("for", id).text(strings::PIN))
         .child(
             el(Tag::Input)
@@ -273,9 +363,12 @@ fn receipt() -> Element {
         .flag("hidden", true)
         .child(el(Tag::H2).attr("tabindex", "-1").attr("data-live", "receipt_heading").attr("data-part", "receipt-heading"))
         .child(el(Tag::Ul).attr("id", "receipt-lines").attr("data-part", "receipt-lines"))
+        .child(el(Tag::P).attr("data-part", "receipt-standing").attr("data-live", "standing"))
         .child(
             el(Tag::Div)
                 .class("row")
+                .child(button("retract-mine", strings::WITHDRAW_MINE).flag("hidden", true))
+                .child(button("stop-it", strings::STOP_IT).flag("hidden", true))
                 .child(button("next", strings::NEXT).child(key("J")))
                 .child(button("close", strings::CLOSE).child(key("Esc"))),
         )

@@ -47,8 +47,9 @@ pub enum Verdict {
 const TAIL_CHARS: usize = 6;
 
 /// A question about this request, a different one than `before` where the row names more than one
-/// value. Nothing when the row names no value that can be asked.
-pub fn ask(card: &Card, before: Option<&Asked>, random: [u8; 16]) -> Option<Asked> {
+/// value; and different ones than those `others` were asked, as far as the row names enough. Nothing when the row names
+/// no value that can be asked.
+pub fn ask(card: &Card, before: Option<&Asked>, others: &[String], random: [u8; 16]) -> Option<Asked> {
     let row = card.row.as_ref()?;
     let frozen = card.frozen.as_ref()?;
     let mut candidates: Vec<(&Value, Kind)> = row
@@ -64,6 +65,9 @@ pub fn ask(card: &Card, before: Option<&Asked>, random: [u8; 16]) -> Option<Aske
         && let Some(before) = before
     {
         candidates.retain(|(value, _)| value.node.path != before.path);
+    }
+    if candidates.iter().any(|(value, _)| !others.contains(&value.node.path)) {
+        candidates.retain(|(value, _)| !others.contains(&value.node.path));
     }
     let at = usize::from(random[0]) % candidates.len().max(1);
     let (value, kind) = candidates.into_iter().nth(at)?;

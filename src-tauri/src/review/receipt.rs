@@ -44,14 +44,14 @@ pub fn verify(
     let position = grouped(&receipt.position.to_string());
     let heading = match kind {
         DecisionKind::Deny => strings::recorded_denied(&position, &at),
-        DecisionKind::Approve | DecisionKind::Retract | DecisionKind::Revoke | DecisionKind::MoreTime => {
-            strings::recorded_approved(&position, &at)
-        }
+        DecisionKind::Approve => strings::recorded_approved(&position, &at),
+        DecisionKind::Retract => strings::recorded_retracted(&position, &at),
+        DecisionKind::Revoke => strings::recorded_revoked(&position, &at),
+        DecisionKind::MoreTime => strings::recorded_more_time(&position, &at),
     };
     let mut lines = vec![strings::signed_by(&membership.label), strings::receipt_proof(&position, &grouped(&head.size().to_string()))];
     if kind == DecisionKind::Approve {
-        let delay_s = console.reviews().get(&request.to_string()).and_then(|review| review.card.row.as_ref().map(|row| row.delay_s));
-        lines.push(strings::quorum(receipt.quorum.given, receipt.quorum.needed, delay_s.unwrap_or(0)));
+        lines.push(strings::quorum(receipt.quorum.given, receipt.quorum.needed));
     }
     if let Some(digest) = record.claim("request_sha256") {
         lines.push(strings::receipt_hash(&strings::hash_groups(digest)));

@@ -5,6 +5,7 @@ use vidimus_core::template::Piece;
 
 use crate::console::Console;
 use crate::html::{Element, Tag, el};
+use crate::mirror::DecisionRow;
 use crate::review::card::{BytesFault, Card};
 use crate::review::compare::{Comparison, Difference};
 use crate::review::parts::Shown;
@@ -257,16 +258,48 @@ pub fn identity(review: &Review) -> Element {
 
 /// For more than one approver: how many are needed and who gave theirs. Never their reasons.
 pub fn others(console: &Console, card: &Card) -> Vec<String> {
-    let needed = card.frozen.as_ref().map_or(1, |frozen| frozen.members().needs.iter().map(|need| need.quorum).sum::<u32>());
+    let needed = card.needed();
     if needed < 2 {
         return Vec::new();
     }
     let decisions = console.read(|mirror| mirror.decisions(&card.listed.request)).unwrap_or_default();
-    let given = decisions.iter().filter(|decision| decision.decision == "approve").zip(1..).map(|(decision, number)| {
-        let who = decision.approver.parse().map_or_else(|_| decision.approver.clone(), |id| person_name(console, &id));
-        strings::approved_by(number, &who, &time::hour_minute(decision.at_ms, &console.zone))
+    let approvals = standing_approvals(&decisions);
+    let given = approvals.iter().zip(1..).map(|(decision, number)| {
+        strings::approved_by(number, &approver_name(console, decision), &time::hour_minute(decision.at_ms, &console.zone))
     });
-    std::iter::once(strings::different_people(needed)).chain(given).collect()
+    let later = approvals.iter().any(|decision| decision.reason.is_some()).then(|| strings::REASONS_LATER.to_owned());
+    std::iter::once(strings::different_people(needed)).chain(given).chain(later).collect()
+}
+
+/// What others gave as their reasons: only after the own approval is on record.
+pub fn reasons_of_others(console: &Console, card: &Card) -> Vec<String> {
+    let decisions = console.read(|mirror| mirror.decisions(&card.listed.request)).unwrap_or_default();
+    let Some(me) = console.standing().map(|standing| standing.person.person.to_string()) else { return Vec::new() };
+    let approvals = standing_approvals(&decisions);
+    if !approvals.iter().any(|decision| decision.approver == me) {
+        return Vec::new();
+    }
+    let others = approvals.iter().filter(|decision| decision.approver != me);
+    others
+        .filter_map(|decision| {
+            let reason = decision.reason.as_deref()?;
+            Some(strings::reason_of_another(&approver_name(console, decision), &crate::text::literal::one_line(reason)))
+        })
+        .collect()
+}
+
+/// Approvals that were not taken back, in their order.
+fn standing_approvals(decisions: &[DecisionRow]) -> Vec<&DecisionRow> {
+    let taken_back = |approval: &DecisionRow| {
+        decisions
+            .iter()
+            .any(|later| later.decision == "retract" && later.approver == approval.approver && later.position > approval.position)
+    };
+    decisions.iter().filter(|decision| decision.decision == "approve" && !taken_back(decision)).collect()
+}
+
+fn approver_name(console: &Console, decision: &DecisionRow) -> String {
+    decision.approver.parse().map_or_else(|_| decision.approver.clone(), |id| person_name(console, &id))
 }
 
 /// What happened to the request so far.
@@ -274,7 +307,7 @@ pub fn history(console: &Console, card: &Card) -> Element {
     let mut lines: Vec<(i64, String)> = vec![(card.listed.at_ms, strings::HISTORY_ASKED.to_owned())];
     let decisions = console.read(|mirror| mirror.decisions(&card.listed.request)).unwrap_or_default();
     for decision in decisions {
-        let who = decision.approver.parse().map_or_else(|_| decision.approver.clone(), |id| person_name(console, &id));
+        let who = approver_name(console, &decision);
         lines.push((decision.at_ms, strings::history_decision(&decision.decision, &who, &decision.role)));
     }
     let mut list = el(Tag::Ul).class("history");

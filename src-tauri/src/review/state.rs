@@ -4,9 +4,10 @@ use serde::Serialize;
 use vidimus_core::ids::Reversibility;
 
 use crate::console::{Console, GateState, KeyState};
+use crate::errors::Told;
 use crate::mirror::RequestRow;
 use crate::review::locks::{self, Locks};
-use crate::review::{GateSays, Panel, Review};
+use crate::review::{GateSays, Panel, Review, acts, sections};
 use crate::strings;
 use crate::text::time;
 
@@ -34,6 +35,15 @@ pub struct ReviewState {
     pub can_approve: bool,
     pub can_deny: bool,
     pub ended: bool,
+    pub standing: String,
+    pub closing: String,
+    pub notice: String,
+    pub can_retract: bool,
+    pub can_revoke: bool,
+    pub can_more_time: bool,
+    pub more_time: String,
+    /// Said beside typed text of a request that ended meanwhile.
+    pub kept: String,
     pub unseen: Vec<Unseen>,
     pub progress: Vec<String>,
     pub question: Option<Question>,
@@ -51,6 +61,8 @@ impl ReviewState {
             "seen" => &self.seen,
             "approve_label" => &self.approve_label,
             "deny_note" => &self.deny_note,
+            "standing" => &self.standing,
+            "more_time" => &self.more_time,
             _ => return None,
         })
     }
@@ -83,10 +95,12 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
     let unseen = review.unseen();
     let top = top_line(console);
     let listed = console.read(|mirror| mirror.request(&review.card.listed.request)).flatten().unwrap_or_else(|| review.card.listed.clone());
-    let needed = review.card.frozen.as_ref().map_or(1, |frozen| frozen.members().needs.iter().map(|need| need.quorum).sum::<u32>());
+    let needed = review.card.needed();
+    let acts = acts::of(console, &review.card, now_ms);
     let pin_needed = pin_needed(console, review);
     let receipt = review.receipt.as_ref().map(|receipt| {
         let mut lines = receipt.lines.clone();
+        lines.extend(sections::reasons_of_others(console, &review.card));
         lines.extend(crate::review::decide::execution_lines(console, &listed.request));
         Receipt { heading: receipt.heading.clone(), lines, has_next: crate::inbox::next_after(console, &listed.request).is_some() }
     });
@@ -109,13 +123,42 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         approve_label: approve_label(review),
         can_approve: locks.can_approve() && !review.in_flight,
         can_deny: locks.can_deny() && !review.in_flight,
+        ended: locks.ended || review.receipt.is_some(),
+        kept: kept(&locks, &listed),
         hard_locks: locks.hard,
         soft_locks: locks.soft,
-        ended: locks.ended || review.receipt.is_some(),
+        standing: acts.standing,
+        closing: acts.closing,
+        notice: review.notice.clone(),
+        can_retract: acts.retract && !review.in_flight,
+        can_revoke: acts.revoke && !review.in_flight,
+        can_more_time: matches!(acts.more_time, Some(Ok(_))) && !review.in_flight,
+        more_time: more_time(console, review, acts.more_time, now_ms),
         unseen: unseen.into_iter().map(|(number, page)| Unseen { number, page }).collect(),
         progress: review.progress.clone(),
         question: question(review, now_ms),
         receipt,
+    }
+}
+
+fn kept(locks: &Locks, listed: &RequestRow) -> String {
+    match (locks.ended, listed.state.as_str()) {
+        (false, _) => String::new(),
+        (true, "pending" | "expired") => strings::KEPT_EXPIRED.to_owned(),
+        (true, _) => strings::KEPT.to_owned(),
+    }
+}
+
+/// How much time would be given, or why none can be.
+fn more_time(console: &Console, review: &Review, more_time: Option<Result<i64, Told>>, now_ms: i64) -> String {
+    match more_time {
+        Some(Ok(until_ms)) => {
+            let last_ms = review.card.frozen.as_ref().map_or(until_ms, |frozen| frozen.members().expires_max_at.as_ms());
+            let at = |at_ms| time::day_and_time(at_ms, now_ms, &console.zone);
+            strings::more_time_until(&at(until_ms), &at(last_ms))
+        }
+        Some(Err(told)) => told.line(),
+        None => strings::MORE_TIME_ENDED.to_owned(),
     }
 }
 

@@ -225,17 +225,17 @@ fn the_value_question_takes_the_value_and_nothing_close() {
     let card = review(&console, &wire).card;
     let mut asked_of = BTreeSet::new();
     for seed in 0..32 {
-        let asked = ask(&card, None, [seed; 16]).unwrap();
+        let asked = ask(&card, None, &[], [seed; 16]).unwrap();
         asked_of.insert(asked.path().to_owned());
         assert_eq!(asked.options.len(), 4, "{asked:?}");
         let right: Vec<&String> = asked.options.iter().filter(|option| asked.judge(option) == Verdict::Right).collect();
         assert_eq!(right.len(), 1, "{asked:?}");
         assert_eq!(asked.judge(""), Verdict::Wrong);
-        let other = ask(&card, Some(&asked), [seed; 16]).unwrap();
+        let other = ask(&card, Some(&asked), &[], [seed; 16]).unwrap();
         assert_ne!(other.path(), asked.path(), "a different question follows");
     }
     assert!(asked_of.len() > 1);
-    let amount = (0..64).find_map(|seed| ask(&card, None, [seed; 16]).filter(|asked| asked.unit == "EUR")).unwrap();
+    let amount = (0..64).find_map(|seed| ask(&card, None, &[], [seed; 16]).filter(|asked| asked.unit == "EUR")).unwrap();
     for (answer, verdict) in [
         ("1500.00", Verdict::Right),
         ("1.500,00", Verdict::Right),

@@ -50,16 +50,13 @@ pub async fn review_panel(window: WebviewWindow, console: State<'_, Shared>, non
         if review.nonce != nonce {
             return;
         }
-        review.panel = match panel.as_str() {
-            "approve" => Panel::Approve,
-            "deny" => Panel::Deny,
-            _ => Panel::None,
-        };
+        review.panel = Panel::named(&panel);
         review.panel_since_ms = now_ms;
         if review.panel == Panel::Approve && review.question.is_none() {
-            review.question = question::ask(&review.card, None, random::bytes());
+            review.question = question::ask(&review.card, None, &others_asked(&console, review), random::bytes());
         }
-        if let Some(asked) = review.question.as_mut().filter(|_| review.panel != Panel::Approve) {
+        // More time is given from within the panel, and what was answered there stays answered.
+        if let Some(asked) = review.question.as_mut().filter(|_| !matches!(review.panel, Panel::Approve | Panel::MoreTime)) {
             asked.answered = false;
         }
     })
@@ -79,19 +76,25 @@ pub async fn review_answer(window: WebviewWindow, console: State<'_, Shared>, no
             Verdict::Ambiguous => strings::AMBIGUOUS.clone_into(&mut message),
             Verdict::Wrong => {
                 message = Told::new("E-DEC-5", strings::WRONG_VALUE).line();
-                wrong_answer(review, now_ms);
+                wrong_answer(&console, review, now_ms);
             }
         }
     })?;
     Ok(Outcome::says(message))
 }
 
-fn wrong_answer(review: &mut Review, now_ms: i64) {
+/// Which values were asked of those who approved before: a second person looks at another one.
+fn others_asked(console: &Shared, review: &Review) -> Vec<String> {
+    let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request)).unwrap_or_default();
+    decisions.into_iter().filter(|decision| decision.decision == "approve").filter_map(|decision| decision.asked).collect()
+}
+
+fn wrong_answer(console: &Shared, review: &mut Review, now_ms: i64) {
     review.wrong_answers += 1;
     let paused = review.wrong_answers >= WRONG_ANSWERS_MAX;
     let wait_s = if paused { WRONG_ANSWERS_PAUSE_S } else { WRONG_ANSWER_WAIT_S };
     review.answer_wait_until_ms = now_ms.saturating_add(i64::try_from(wait_s * 1000).unwrap_or(i64::MAX));
-    review.question = question::ask(&review.card, review.question.as_ref(), random::bytes());
+    review.question = question::ask(&review.card, review.question.as_ref(), &others_asked(console, review), random::bytes());
 }
 
 #[tauri::command]

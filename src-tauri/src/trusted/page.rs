@@ -8,7 +8,8 @@ use crate::limits::{HOLD_MS, SEEN_MS, TWO_PRESS_ARMED_MS};
 use crate::strings;
 
 const STYLE: &str = include_str!("style.css");
-const REVIEW_SCRIPT: &str = include_str!("review.js");
+/// One script each: what every window with arguments does, and what this one does.
+const REVIEW_SCRIPT: &str = concat!("\"use strict\";\n(() => {\n", include_str!("common.js"), include_str!("review.js"), "})();\n");
 const SHEET_SCRIPT: &str = include_str!("sheet.js");
 
 /// Which trusted window a page belongs to.
@@ -69,10 +70,10 @@ impl Frame {
     }
 
     fn root_data(&self) -> Vec<(&'static str, String)> {
-        let (act, state) = match self.kind {
-            WindowKind::Review => ("", ""),
-            WindowKind::Enrolment => ("enrolment_act", "enrolment_state"),
-            WindowKind::Keys => ("keys_act", "keys_state"),
+        let (act, state, seen) = match self.kind {
+            WindowKind::Review => ("", "", "review_seen"),
+            WindowKind::Enrolment => ("enrolment_act", "enrolment_state", ""),
+            WindowKind::Keys => ("keys_act", "keys_state", ""),
         };
         let mut data = vec![
             ("nonce", self.nonce.clone()),
@@ -83,6 +84,7 @@ impl Frame {
             ("two-press-ms", TWO_PRESS_ARMED_MS.to_string()),
             ("act-command", act.to_owned()),
             ("state-command", state.to_owned()),
+            ("seen-command", seen.to_owned()),
             ("silent", strings::CORE_SILENT.to_owned()),
             ("copied", strings::COPIED.to_owned()),
             ("working", strings::WORKING.to_owned()),
