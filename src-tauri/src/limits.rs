@@ -73,6 +73,10 @@ pub const PART_CHARS: usize = 400;
 pub const PARTS_PER_PAGE: usize = 60;
 /// Milliseconds before the end from which more time is offered in words.
 pub const CLOSING_WITHIN_MS: i64 = 120_000;
+/// Operations in doubt that are listed: more than anybody can look into in a day.
+pub const OUTCOMES_MAX: usize = 500;
+/// Records about one operation that are shown: its attempts are few, its pages every quarter of an hour.
+pub const OUTCOME_RECORDS_MAX: usize = 1_000;
 /// Times one signed decision is sent before its outcome counts as unconfirmed.
 pub const DECISION_TRIES_MAX: usize = 4;
 /// Seconds for which an ended request is still told to a list that may show it.

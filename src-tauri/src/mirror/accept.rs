@@ -27,6 +27,8 @@ pub struct Applied {
     pub changed: Vec<String>,
     /// Whether the roster or the table is another one now.
     pub rules_changed: bool,
+    /// Whether something became known about an operation.
+    pub outcomes_changed: bool,
     pub records: u64,
 }
 

@@ -5,6 +5,7 @@
 //! shrinks, forks or is not signed by the pinned key, keeps the evidence, and stays broken.
 
 mod accept;
+mod outcomes;
 mod projection;
 mod read;
 mod schema;
@@ -23,6 +24,7 @@ use vidimus_core::tree::Frontier;
 pub use accept::{Applied, Batch};
 use schema::Projections;
 
+pub use outcomes::{AnswerRow, Happening, OutcomeRow};
 pub use read::{DecisionRow, OperationRow, RequestRow};
 
 /// The gate that this console is pinned to.

@@ -9,10 +9,10 @@ use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
 
-use super::{Applied, GateIdentity, read};
+use super::{Applied, GateIdentity, outcomes, read};
 
 /// What is wrong with a record, in words; a record with a fault breaks the log.
-type Checked = Result<(), String>;
+pub type Checked = Result<(), String>;
 
 #[derive(Default)]
 pub struct Projection {
@@ -20,7 +20,7 @@ pub struct Projection {
 }
 
 /// The body of a record as far as it is here.
-enum BodyState {
+pub enum BodyState {
     Absent,
     Verified(Json),
     Differs,
@@ -40,6 +40,7 @@ impl Projection {
         audit: &AuditRecord,
     ) -> Result<Checked, rusqlite::Error> {
         let body = body_of(record, audit);
+        outcomes::note(db, record.position, audit)?;
         match audit.record_type {
             RecordType::GateInitialised => {
                 let same = audit.claim("gate") == Some(&identity.gate.to_string())
@@ -59,7 +60,13 @@ impl Projection {
                 self.request_state(db, audit, audit.claim("state").unwrap_or(state)).map(Ok)
             }
             RecordType::TokenRedeemed => self.request_state(db, audit, "consumed").map(Ok),
-            RecordType::OperationChanged => self.operation_changed(db, record, audit).map(Ok),
+            RecordType::OperationChanged => self.operation_changed(db, record, audit),
+            RecordType::ReconciliationRecorded => self.answered(db, record.position, audit, &body),
+            RecordType::OperationOpened | RecordType::PageSent => self.looked_at(db, audit).map(Ok),
+            RecordType::EvidenceRecorded | RecordType::ReconciliationRefused => {
+                self.touch_outcome(audit);
+                Ok(Ok(()))
+            }
             RecordType::InviteCreated
             | RecordType::EnrolmentRefused
             | RecordType::AgentAdded
@@ -74,11 +81,6 @@ impl Projection {
             | RecordType::DecisionRefused
             | RecordType::TokenMinted
             | RecordType::TokenRefused
-            | RecordType::ReconciliationRecorded
-            | RecordType::ReconciliationRefused
-            | RecordType::EvidenceRecorded
-            | RecordType::OperationOpened
-            | RecordType::PageSent
             | RecordType::Heartbeat => Ok(Ok(())),
         }
     }
@@ -247,8 +249,11 @@ impl Projection {
         Ok(())
     }
 
-    fn operation_changed(&mut self, db: &Connection, record: &RecordEvent, audit: &AuditRecord) -> Result<(), rusqlite::Error> {
-        let Some(state) = audit.claim("state") else { return Ok(()) };
+    fn operation_changed(&mut self, db: &Connection, record: &RecordEvent, audit: &AuditRecord) -> Result<Checked, rusqlite::Error> {
+        let Some(state) = audit.claim("state") else { return Ok(Ok(())) };
+        if audit.claim("from") == Some("needs_reconciliation") && !outcomes::is_answered(db, audit, state)? {
+            return Ok(Err("an outcome that only people can tell has no signed answer".to_owned()));
+        }
         let operation = audit.operation.map(|operation| operation.to_string());
         let named = audit.request.map(|request| request.to_string());
         let known: Option<String> = match (&named, &operation) {
@@ -258,14 +263,31 @@ impl Projection {
             }
             (None, None) => None,
         };
-        let Some(request) = known else { return Ok(()) };
+        outcomes::changed(db, audit, known.as_deref(), state)?;
+        self.touch_outcome(audit);
+        let Some(request) = known else { return Ok(Ok(())) };
         let attempt = count_of(audit, "attempt");
         db.execute(
             "INSERT INTO operation (position, request, operation, at_ms, state, attempt, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![record.position, request, operation, audit.at.as_ms(), state, attempt, record.body],
         )?;
         self.touch(request);
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    fn answered(&mut self, db: &Connection, position: u64, audit: &AuditRecord, body: &BodyState) -> Result<Checked, rusqlite::Error> {
+        let Some(roster) = read::newest_roster(db)? else { return Ok(Err("an answer came before any roster".to_owned())) };
+        self.touch_outcome(audit);
+        outcomes::answered(db, position, audit, body, &roster)
+    }
+
+    fn looked_at(&mut self, db: &Connection, audit: &AuditRecord) -> Result<(), rusqlite::Error> {
+        self.touch_outcome(audit);
+        outcomes::looked_at(db, audit)
+    }
+
+    fn touch_outcome(&mut self, audit: &AuditRecord) {
+        self.applied.outcomes_changed |= audit.operation.is_some();
     }
 
     fn touch(&mut self, request: String) {
@@ -275,14 +297,14 @@ impl Projection {
     }
 }
 
-fn count_of(audit: &AuditRecord, name: &str) -> Option<u64> {
+pub fn count_of(audit: &AuditRecord, name: &str) -> Option<u64> {
     match audit.claims.member(name)? {
         Json::Number(number) => number.as_u64(),
         Json::Null | Json::Bool(_) | Json::String(_) | Json::Array(_) | Json::Object(_) => None,
     }
 }
 
-fn body_of(record: &RecordEvent, audit: &AuditRecord) -> BodyState {
+pub fn body_of(record: &RecordEvent, audit: &AuditRecord) -> BodyState {
     let (Some(text), Some(expected)) = (&record.body, audit.body_sha256) else { return BodyState::Absent };
     let Some(salt) = record.salt else { return BodyState::Differs };
     let body = Body { text: text.clone(), salt };

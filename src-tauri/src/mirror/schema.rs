@@ -13,7 +13,7 @@ CREATE TABLE leaf (position INTEGER PRIMARY KEY, leaf TEXT NOT NULL, salt TEXT, 
 ";
 
 /// The projections, each made of the leaves alone.
-const PROJECTIONS: [&str; 5] = ["roster", "effect_table", "request", "decision", "operation"];
+const PROJECTIONS: [&str; 8] = ["roster", "effect_table", "request", "decision", "operation", "outcome", "happening", "answer"];
 
 const TABLES: &str = "
 CREATE TABLE roster (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, roster TEXT NOT NULL) STRICT;
@@ -62,6 +62,37 @@ CREATE TABLE operation (
   body TEXT
 ) STRICT;
 CREATE INDEX operation_request ON operation (request);
+CREATE TABLE outcome (
+  operation TEXT PRIMARY KEY,
+  request TEXT,
+  tool TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  roles TEXT NOT NULL,
+  state TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  since_ms INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  opened_by TEXT,
+  opened_at_ms INTEGER,
+  pages INTEGER NOT NULL DEFAULT 0,
+  conflict INTEGER NOT NULL DEFAULT 0,
+  look_again_at_ms INTEGER
+) STRICT;
+CREATE INDEX outcome_state ON outcome (state, since_ms);
+CREATE TABLE happening (position INTEGER PRIMARY KEY, operation TEXT NOT NULL) STRICT;
+CREATE INDEX happening_operation ON happening (operation, position);
+CREATE TABLE answer (
+  position INTEGER PRIMARY KEY,
+  operation TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  answer TEXT NOT NULL,
+  amount_minor TEXT,
+  approver TEXT NOT NULL,
+  role TEXT NOT NULL,
+  key_sha256 TEXT NOT NULL,
+  evidence TEXT
+) STRICT;
+CREATE INDEX answer_operation ON answer (operation, position);
 ";
 
 /// Whether the projections are those of this version, or have to be made of the leaves.

@@ -73,7 +73,7 @@ pub fn forward_changes(app: &AppHandle, console: &Shared) {
         loop {
             let added = match changes.recv().await {
                 Ok(Change::Log(applied)) => {
-                    if applied.created.is_empty() && applied.changed.is_empty() && !applied.rules_changed {
+                    if applied.created.is_empty() && applied.changed.is_empty() && !applied.rules_changed && !applied.outcomes_changed {
                         continue;
                     }
                     applied.created.len()
