@@ -16,6 +16,7 @@ use vidimus_store::{
 use crate::entropy;
 use crate::gate::Gate;
 use crate::http::Rejection;
+use crate::seams::{Seam, pass};
 
 impl Gate {
     /// The requests that this person may see.
@@ -99,8 +100,10 @@ impl Gate {
             None => decision.reason,
         };
         let record = RecordDecision { request, envelope, reason, reason_salt: decision.reason_salt, context: decision.context };
+        pass(Seam::BeforeDecide);
         let receipt = match self.store.record_decision(self.moment()?, record).await? {
             DecisionOutcome::Recorded(receipt) => {
+                pass(Seam::AfterDecide);
                 self.nudge.notify_one();
                 receipt
             }

@@ -23,7 +23,7 @@ use crate::executor::{Outgoing, Reply, credential, http::parse_result};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};
-use crate::seams::{Seam, keep_token, pass};
+use crate::seams::{Seam, Setting, keep_token, pass, seconds};
 
 /// Runs until the gate ends; executions that have begun are finished by whoever waits for `in_flight`.
 pub async fn run(gate: Arc<Gate>) {
@@ -136,6 +136,7 @@ fn report(what: &str, rejection: Rejection) {
 /// Mints a token for the next attempt, executes it, records what came of it.
 async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Rejection> {
     let Some((request, row)) = subject(gate, operation).await? else { return Ok(Done::Refused) };
+    pass(Seam::BeforeMint);
     let Some(token) = mint(gate, operation).await? else { return Ok(Done::Refused) };
     pass(Seam::AfterMint);
     let order = Order {
@@ -178,7 +179,12 @@ async fn subject(gate: &Gate, operation: OperationKey) -> Result<Option<(Request
 /// A token for the next attempt; none when it is not due, or no longer allowed.
 async fn mint(gate: &Gate, operation: OperationKey) -> Result<Option<String>, Rejection> {
     let jti = entropy::nonce()?;
-    let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: gate.audience.to_string(), ttl_s: TOKEN_TTL_S };
+    let mint = Mint {
+        operation,
+        jti_sha256: Digest::of(jti.as_bytes()),
+        audience: gate.audience.to_string(),
+        ttl_s: seconds(Setting::TokenTtlS, TOKEN_TTL_S),
+    };
     let minted = match gate.store.mint(gate.moment()?, mint).await? {
         MintOutcome::Minted(minted) => *minted,
         MintOutcome::NotDue(_) => return Ok(None),
@@ -240,9 +246,10 @@ impl Redeem for Redeemer<'_> {
             Executor::Http(_) | Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
         };
         let failed = |_| Refusal::new(Code::TokenUnknown, "the token could not be redeemed, the gate failed; nothing runs");
-        let redeem = RedeemToken { token, lease_s: LEASE_S };
+        let redeem = RedeemToken { token, lease_s: seconds(Setting::LeaseS, LEASE_S) };
         let moment = self.gate.moment().map_err(|_| failed(()))?;
         self.asked.store(true, Ordering::Relaxed);
+        pass(Seam::BeforeRedeem);
         let redeemed = match self.gate.store.redeem(moment, redeem).await {
             Ok(RedeemOutcome::Redeemed(redeemed)) => redeemed,
             Ok(RedeemOutcome::Refused(refusal)) => return Err(refusal),
@@ -262,7 +269,7 @@ fn renew(gate: Arc<Gate>, operation: OperationKey, attempt: u32, stop: Cancellat
     tokio::spawn(async move {
         while timeout(Duration::from_secs(LEASE_RENEWAL_S), stop.cancelled()).await.is_err() {
             let Ok(moment) = gate.moment() else { return };
-            match gate.store.renew_lease(moment, operation, attempt, LEASE_S).await {
+            match gate.store.renew_lease(moment, operation, attempt, seconds(Setting::LeaseS, LEASE_S)).await {
                 Ok(LeaseOutcome::Renewed(_)) => {}
                 Ok(LeaseOutcome::Lost) | Err(_) => return,
             }

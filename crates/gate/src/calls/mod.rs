@@ -22,6 +22,7 @@ use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, Stor
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
+use crate::seams::{Seam, pass};
 
 /// What became of a call before anybody waits for it.
 pub enum Begun {
@@ -66,8 +67,12 @@ impl Gate {
         let call = received.call;
         let freeze =
             FreezeCall { request: entropy::request_id()?, salt: entropy::salt()?, row_sha256: row.digest(), args: args.clone(), received };
+        pass(Seam::BeforeFreeze);
         match self.store.freeze_call(self.moment()?, freeze).await? {
-            FreezeOutcome::Created { .. } => Ok(Begun::Stored { call, joined: false, once: true }),
+            FreezeOutcome::Created { .. } => {
+                pass(Seam::AfterFreeze);
+                Ok(Begun::Stored { call, joined: false, once: true })
+            }
             FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true }),
             FreezeOutcome::Refused(refusal) => Err(refusal.into()),
         }
