@@ -1,6 +1,6 @@
 //! A company, a gate in a process of its own, people and agents in front of it, and everything that the gate's log says
-//! about what it refused. The three fault tests share it.
-#![allow(dead_code, reason = "each of the three test programs uses its own part")]
+//! about what it refused. The fault tests and the torture share it.
+#![allow(dead_code, reason = "each of the test programs uses its own part")]
 
 pub mod log;
 pub mod wire;
@@ -28,6 +28,12 @@ pub const WITHIN: Duration = Duration::from_secs(30);
 
 /// The longest that an agent may wait for a call in one request. *Unit*: seconds.
 pub const WAIT_S: u64 = 25;
+
+/// The file of orders to the gate's seams.
+const ORDERS: &str = "orders";
+
+/// What names it to the gate.
+const ORDERS_VARIABLE: &str = "VIDIMUS_SEAM_FILE";
 
 /// What the first admin decides in, beside `admin`.
 pub const ROLES: &[&str] = &["billing-approver", "support-lead"];
@@ -57,7 +63,10 @@ impl House {
         let program = Binary::path("vidimus-gate").expect("the gate's program");
         let table = change(effect_table(&company.url));
         let (home, invite) = GateHome::init(&program, folder.path(), &table, "test", "Ada Example", ROLES).expect("a gate");
-        let gate = home.serve(variables).expect("a gate that serves");
+        let orders = folder.path().join(ORDERS);
+        let orders = orders.display().to_string();
+        let variables = [&[(ORDERS_VARIABLE, orders.as_str())], variables].concat();
+        let gate = home.serve(&variables).expect("a gate that serves");
         let admin = Approver::enrol(&home.url(), &invite, 1).await.expect("the first admin");
         House { inspector, url: home.url(), home, admin, program, gate: Some(gate), folder, _company: company }
     }
@@ -76,7 +85,26 @@ impl House {
 
     /// Starts the gate again, at the same address.
     pub fn start(&mut self) {
-        self.gate = Some(self.home.serve(&[]).expect("a gate that serves"));
+        let orders = self.path(ORDERS).display().to_string();
+        self.gate = Some(self.home.serve(&[(ORDERS_VARIABLE, &orders)]).expect("a gate that serves"));
+    }
+
+    /// Ends the gate in good order.
+    pub fn end(&mut self) {
+        let status = self.gate.take().expect("a running gate").process.end().expect("an end");
+        assert!(status.success(), "the gate did not end in good order");
+    }
+
+    /// Orders to the running gate and to each later one, in the place of the earlier ones: see the gate's `seams`.
+    pub fn order(&self, lines: &[&str]) {
+        let next = self.path("orders.next");
+        std::fs::write(&next, lines.join("\n")).expect("orders are written");
+        std::fs::rename(next, self.path(ORDERS)).expect("orders are in place");
+    }
+
+    /// The id of the gate's process.
+    pub fn id(&self) -> u32 {
+        self.gate.as_ref().expect("a running gate").process.id()
     }
 
     /// The gate's database, for whoever gets at it while no gate runs.
