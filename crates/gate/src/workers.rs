@@ -9,11 +9,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::operation::{Answer, OperationKey};
+use vidimus_core::operation::OperationKey;
 use vidimus_core::table::{Executor, HttpExecutor, Idempotency, Method, Row};
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::{
-    LeaseOutcome, Mint, MintOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, RosterChangeOutcome, StatusAnswer,
+    LeaseOutcome, Mint, MintOutcome, OwnToolOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, StatusAnswer,
     TokenRefused,
 };
 
@@ -159,10 +159,16 @@ async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Reje
             return Ok(Done::Refused);
         }
     };
-    record(gate, &row, attempted).await?;
+    match attempted {
+        Attempted::Sent { operation, attempt, reply } => {
+            record(gate, &row, operation, attempt, reply).await?;
+            gate.bell.ring(request.call);
+        }
+        // Whatever waited for the version before has its answer now.
+        Attempted::CarriedOut => gate.bell.ring_all(),
+    }
     drop(redeemer);
     pass(Seam::AfterRecord);
-    gate.bell.ring(request.call);
     gate.nudge.notify_one();
     Ok(Done::Carried)
 }
@@ -261,6 +267,20 @@ impl Redeem for Redeemer<'_> {
         renew(self.gate.clone(), redeemed.operation, redeemed.attempt, self.renewed.clone());
         Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential })
     }
+
+    async fn carry_out(&self, token: VerifiedToken) -> Result<(), Refusal> {
+        let failed = |_| Refusal::new(Code::TokenUnknown, "the change was not carried out, the gate failed; nothing of it happened");
+        let moment = self.gate.moment().map_err(|_| failed(()))?;
+        self.asked.store(true, Ordering::Relaxed);
+        match self.gate.store.carry_out(moment, RedeemToken { token, lease_s: LEASE_S }).await {
+            Ok(OwnToolOutcome::Applied(_)) => Ok(()),
+            Ok(OwnToolOutcome::Refused(refusal)) => Err(refusal),
+            Err(error) => {
+                crate::logging::failure("a change of the gate itself was not carried out", &error);
+                Err(failed(()))
+            }
+        }
+    }
 }
 
 /// Keeps a lease until told to stop or until it is lost. A lost lease stops nothing that is on its way: its answer becomes
@@ -277,21 +297,12 @@ fn renew(gate: Arc<Gate>, operation: OperationKey, attempt: u32, stop: Cancellat
     });
 }
 
-/// Records what an attempt brought. The gate's own tools act here, in the transaction that records them.
-async fn record(gate: &Gate, row: &Row, attempted: Attempted) -> Result<(), Rejection> {
-    let Attempted { operation, attempt, reply } = attempted;
+/// Records what an attempt brought.
+async fn record(gate: &Gate, row: &Row, operation: OperationKey, attempt: u32, reply: Reply) -> Result<(), Rejection> {
     pass(Seam::BeforeRecord);
-    let (answer, result, detail) = match reply {
-        Some(reply) => {
-            let answer = reply.judge(&row.no_effect_statuses);
-            gate.metrics.attempted(answer);
-            (answer, reply.result(), reply.detail())
-        }
-        None => match gate.store.apply_roster_change(gate.moment()?, operation, attempt).await? {
-            RosterChangeOutcome::Applied(_) => return Ok(()),
-            RosterChangeOutcome::Refused(refusal) => (Answer::NoEffect, None, refusal.message),
-        },
-    };
+    let answer = reply.judge(&row.no_effect_statuses);
+    gate.metrics.attempted(answer);
+    let (result, detail) = (reply.result(), reply.detail());
     gate.store.record_answer(gate.moment()?, RecordAnswer { operation, attempt, answer, result, detail }).await?;
     Ok(())
 }

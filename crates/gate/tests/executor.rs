@@ -15,7 +15,7 @@ use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_gate::clock;
 use vidimus_gate::executor::Outbound;
-use vidimus_gate::executor::money::{Order, Permit, Redeem, attempt};
+use vidimus_gate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
 use vidimus_tests::company::{Company, Inspector, Options, Tool, effect_table};
 
 const REFUND: &str = r#"{"amount_minor":1500,"currency":"EUR","invoice":"invoice_842","reason":"broken"}"#;
@@ -191,6 +191,7 @@ async fn a_worker_whose_lease_is_over_sends_nothing() {
         token_key: bench.key.public(),
     };
     let attempted = attempt(order, clock::now, &bench.outbound, &Late).await.expect("an attempt");
-    assert!(matches!(attempted.reply, Some(vidimus_gate::executor::Reply::NothingSent { .. })));
+    let Attempted::Sent { reply, .. } = attempted else { panic!("a provider's tool is sent") };
+    assert!(matches!(reply, vidimus_gate::executor::Reply::NothingSent { .. }));
     assert_eq!(bench.received().await, 0);
 }

@@ -218,6 +218,7 @@ fn freeze_call(tx: &mut Tx<'_>, freeze: &FreezeCall) -> Attempt<FreezeOutcome> {
         proposer: None,
         salt: freeze.salt,
         args: freeze.args.clone(),
+        needs: None,
         says: received.says.as_deref(),
         prior,
     };

@@ -3,6 +3,7 @@
 use rusqlite::params;
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::ROSTER_CHANGE;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId};
@@ -17,6 +18,7 @@ use crate::error::StoreError;
 use crate::gate::{GateState, RosterView};
 use crate::people::{InviteKind, StoredInvite, usable_invite};
 use crate::proposals::{Proposal, propose};
+use crate::table_changes::stage_table;
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
 
@@ -159,10 +161,8 @@ fn enrol_genesis(tx: &mut Tx<'_>, enrol: &EnrolGenesis) -> Attempt<PersonId> {
     insert_roster(tx, &expected)?;
     tx.forget_gate();
     let envelope = vec![enrol.genesis.clone()];
-    let table = Json::object([("table", gate.table_view.toml.as_str().into())]);
-    let table_claims = Json::object([("table_sha256", text(gate.table_view.table_sha256))]);
     stage_roster(tx, &expected, envelope.clone(), None)?;
-    tx.stage(Entry::new(RecordType::TableChanged, table_claims).readable_by(vec![everyone()?]).with_envelopes(envelope).with_body(table))?;
+    stage_table(tx, &gate.table_view, envelope, None)?;
     Ok(admission.person)
 }
 
@@ -181,8 +181,15 @@ fn propose_admission(tx: &mut Tx<'_>, propose_one: &ProposeAdmission) -> Attempt
     }
     let args = admission.to_args(&gate.roster()?.roster)?;
     use_invite(tx, &propose_one.code_sha256)?;
-    let proposal =
-        Proposal { call: propose_one.call, request: propose_one.request, salt: propose_one.salt, proposer: admission.person, args };
+    let proposal = Proposal {
+        tool: ROSTER_CHANGE,
+        call: propose_one.call,
+        request: propose_one.request,
+        salt: propose_one.salt,
+        proposer: admission.person,
+        args,
+        needs: None,
+    };
     propose(tx, &gate, proposal)?;
     insert_enrolment(tx, &admission, Some(propose_one.request))?;
     Ok(admission.person)

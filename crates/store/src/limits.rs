@@ -24,6 +24,9 @@ pub const RECORD_BYTES_PER_READ_MAX: usize = 8 * 1024 * 1024;
 /// Requests that one listing returns. *Unit*: requests. An inbox of more is not worked through by hand.
 pub const REQUESTS_PER_READ_MAX: usize = 500;
 
+/// Proposals of one person that wait at once. *Unit*: requests. Beyond it nobody reads what is proposed.
+pub const PROPOSALS_WAITING_MAX: u32 = 20;
+
 /// Rows that one sweep moves, of each kind. *Unit*: rows. The next sweep takes the rest.
 pub const SWEEP_ROWS_MAX: usize = 200;
 

@@ -2,27 +2,30 @@
 
 use rusqlite::params;
 use vidimus_core::bytes::{Digest, Salt, tagged};
-use vidimus_core::decision::ROSTER_CHANGE;
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId, RunId};
 use vidimus_core::json::Json;
+use vidimus_core::table::Need;
 
 use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::requests::{self, NewRequest};
 use crate::tx::{Attempt, Tx};
 
-/// A change of the roster that somebody asks for.
+/// A change of the gate itself that somebody asks for.
 pub(crate) struct Proposal {
+    pub(crate) tool: &'static str,
     pub(crate) call: CallId,
     pub(crate) request: RequestId,
     pub(crate) salt: Salt,
     pub(crate) proposer: PersonId,
     pub(crate) args: Json,
+    /// Who must approve; as the tool's row says, where none is named.
+    pub(crate) needs: Option<Vec<Need>>,
 }
 
 /// Stores the proposal's call and creates its request.
 pub(crate) fn propose(tx: &mut Tx<'_>, gate: &GateState, proposal: Proposal) -> Attempt<()> {
-    let tool = Name::parse(ROSTER_CHANGE)?;
+    let tool = Name::parse(proposal.tool)?;
     let row = gate.table.row(&tool).ok_or_else(|| StoreError::corrupt("a table without the gate's own rows"))?;
     let canonical = proposal.args.canonical()?;
     tx.execute_one(
@@ -45,6 +48,7 @@ pub(crate) fn propose(tx: &mut Tx<'_>, gate: &GateState, proposal: Proposal) -> 
         proposer: Some(proposal.proposer),
         salt: proposal.salt,
         args: proposal.args,
+        needs: proposal.needs,
         says: None,
         prior: None,
     };

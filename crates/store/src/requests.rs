@@ -10,7 +10,7 @@ use vidimus_core::json::Json;
 use vidimus_core::operation::OperationInput;
 use vidimus_core::record::RecordType;
 use vidimus_core::request::{self, RequestInput, RequestState};
-use vidimus_core::table::Row;
+use vidimus_core::table::{Need, Row};
 
 use crate::codec::{parsed, text};
 use crate::error::StoreError;
@@ -31,6 +31,8 @@ pub(crate) struct NewRequest<'a> {
     pub(crate) proposer: Option<PersonId>,
     pub(crate) salt: Salt,
     pub(crate) args: Json,
+    /// Who must approve, where that does not follow from the row alone.
+    pub(crate) needs: Option<Vec<Need>>,
     pub(crate) says: Option<&'a str>,
     /// An earlier call of the same agent that came to nothing.
     pub(crate) prior: Option<RequestId>,
@@ -126,7 +128,7 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
         effect: row.effect,
         reversibility,
         friction,
-        needs: row.needs.clone(),
+        needs: new.needs.unwrap_or_else(|| row.needs.clone()),
         business_sha256,
         referents: Json::Object(Vec::new()),
         earlier,

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{Approval, ROSTER_CHANGE, approval_on_record, still_approved};
+use vidimus_core::decision::{Approval, approval_on_record, still_approved};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
@@ -12,7 +12,6 @@ use vidimus_core::limits::TOKEN_TTL_S_MAX;
 use vidimus_core::operation::{NextStep, Operation, OperationInput, OperationKey, OperationState};
 use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState};
-use vidimus_core::roster::Admission;
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::VerifiedToken;
 
@@ -22,6 +21,7 @@ use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::on_record::{LogView, OperationOnRecord};
 use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_request};
+use crate::own_tools::OwnTool;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::sweeps::next_step;
@@ -126,7 +126,7 @@ impl Store {
     /// Redeems a token: exactly one caller ever gets the permission to send.
     pub async fn redeem(&self, moment: Moment, redeem: Redeem) -> Result<RedeemOutcome, StoreError> {
         self.engine
-            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| redeem_token(tx, &redeem))? {
+            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| redeem_to_send(tx, &redeem))? {
                 Ok(redeemed) => Ok(RedeemOutcome::Redeemed(redeemed)),
                 Err(refusal) => {
                     let claims = redeem.token.claims();
@@ -145,7 +145,7 @@ impl Store {
     }
 }
 
-fn stage_refused(
+pub(crate) fn stage_refused(
     tx: &mut Tx<'_>,
     operation: Option<OperationKey>,
     request: Option<RequestId>,
@@ -234,12 +234,14 @@ pub(crate) fn still_holds(
             return refuse(Code::RequestNotApproved, format!("the request is `{}`; nothing runs", request.state));
         }
     }
-    if in_force(gate, stored).is_none() {
+    // The row that people signed, not the one that a column names.
+    let signed_row = &request.frozen.members().row_sha256;
+    if in_force(gate, stored).is_none_or(|row| row.digest() != *signed_row) {
         return refuse(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs");
     }
     let roster = &gate.roster()?.roster;
-    if stored.tool.as_str() == ROSTER_CHANGE {
-        Admission::next_roster(&request.frozen.members().args, roster)?;
+    if let Some(own) = OwnTool::of(&stored.tool) {
+        own.still_leads_on(log.db, gate, request)?;
     }
     // From the signed bytes alone: an edited row, or edited arguments under a good approval, end here.
     let members = request.frozen.members();
@@ -265,7 +267,7 @@ fn standing_envelopes(db: &Connection, request: &RequestId) -> Attempt<Vec<Envel
 }
 
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
-fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, refusal: &Refusal) -> Result<(), StoreError> {
+pub(crate) fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest, refusal: &Refusal) -> Result<(), StoreError> {
     if let Some(on_record) = attempts_denied(tx, stored)? {
         return hand_to_person(tx, stored, request, &on_record, refusal);
     }
@@ -382,7 +384,15 @@ struct StoredToken {
     state: String,
 }
 
-fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+/// Redeems a token for whoever sends: not for the gate's own tools, where nothing may stand between the two.
+fn redeem_to_send(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+    if OwnTool::of(&redeem.token.claims().tool).is_some() {
+        return refuse(Code::ToolWrong, "a tool of the gate's own is carried out with its redemption, never sent; carry it out");
+    }
+    redeem_token(tx, redeem)
+}
+
+pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
     let claims = redeem.token.claims();
     let jti_sha256 = redeem.token.jti_sha256();
     let token = tx.find("SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti_sha256.to_string()], |row| {

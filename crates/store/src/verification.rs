@@ -13,6 +13,7 @@ use vidimus_core::ids::Name;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
+use vidimus_core::table::Table;
 use vidimus_core::tree::{Frontier, leaf_hash};
 
 use crate::Store;
@@ -70,7 +71,7 @@ fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> VerifyError {
 
 fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
     let Some(gate) = GateState::load(db)? else { return Ok(()) };
-    let mut walk = Walk { db, gate: &gate, roster: None, genesis: None, table_sha256: None, agents: BTreeMap::new() };
+    let mut walk = Walk { db, gate: &gate, roster: None, genesis: None, table: None, agents: BTreeMap::new() };
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
         db.prepare("SELECT position, leaf, type, at_ms, request, operation, roles, salt, body FROM records ORDER BY position")?;
@@ -122,7 +123,7 @@ struct Walk<'a> {
     gate: &'a GateState,
     roster: Option<Roster>,
     genesis: Option<Genesis>,
-    table_sha256: Option<Digest>,
+    table: Option<Table>,
     agents: BTreeMap<String, Agent>,
 }
 
@@ -201,13 +202,28 @@ impl Walk<'_> {
         decision::approved_roster(&request.frozen, &record.envelopes, previous).map_err(unsigned(what()))
     }
 
-    /// The only table that this version brings into force is the one that the first admin signed.
+    /// The first table is the one that the first admin signed; each later one follows from signed decisions.
     fn table_changed(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
-        let signed = self.genesis.as_ref().map(|genesis| genesis.table_sha256);
-        if signed.is_none() || record.claim("table_sha256") != signed.map(|digest| digest.to_string()).as_deref() {
-            return contradicted("a version of the effect table is signed by nobody");
+        let what = "a version of the effect table";
+        let named = record.claim("table_sha256").unwrap_or_default();
+        let text = find(self.db, "SELECT toml FROM effect_tables WHERE table_sha256 = ?1", [named], |row| row.get::<_, String>(0))?;
+        let Some(text) = text else { return contradicted(format!("{what} is gone")) };
+        let (Some(genesis), Some(roster)) = (&self.genesis, &self.roster) else {
+            return contradicted(format!("{what} is signed by nobody"));
+        };
+        let next = match &self.table {
+            None if named != genesis.table_sha256.to_string() => return contradicted(format!("{what} is signed by nobody")),
+            None => Table::parse(&text).map_err(|_| VerifyError::Contradicted(format!("{what} does not load")))?,
+            Some(previous) => {
+                let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
+                let Some(request) = request else { return contradicted(format!("{what} has no request")) };
+                decision::approved_table(&request.frozen, &record.envelopes, roster, previous, &text).map_err(unsigned(what))?
+            }
+        };
+        if next.digest().to_string() != named {
+            return contradicted(format!("{what} is not the one on record"));
         }
-        self.table_sha256 = signed;
+        self.table = Some(next);
         Ok(())
     }
 
@@ -235,7 +251,7 @@ impl Walk<'_> {
             return contradicted("the recovery key is not the one of the roster");
         }
         let signed = self.gate.table_view.signed.then_some(self.gate.table_view.table_sha256);
-        if signed != self.table_sha256 {
+        if signed != self.table.as_ref().map(Table::digest) {
             return contradicted("the effect table in force is not the one that was signed");
         }
         same_agents(self.db, &self.agents)

@@ -43,16 +43,29 @@ pub struct Permit {
 pub trait Redeem {
     /// Turns the token into the permission for one attempt.
     fn redeem(&self, token: VerifiedToken) -> impl Future<Output = Result<Permit, Refusal>> + Send;
+
+    /// Redeems the token of a tool of the gate's own and does what it permits, at once: nothing stands between the two.
+    ///
+    /// *Errors*: `tool_wrong` from whoever redeems for providers only.
+    fn carry_out(&self, _token: VerifiedToken) -> impl Future<Output = Result<(), Refusal>> + Send {
+        let refusal = Refusal::new(Code::ToolWrong, "a tool of the gate's own is carried out by the gate's workers only; nothing runs");
+        std::future::ready(Err(refusal))
+    }
 }
 
-/// What an attempt brought: the permit it had, and the reply.
-pub struct Attempted {
-    /// The operation.
-    pub operation: OperationKey,
-    /// The attempt.
-    pub attempt: u32,
-    /// The reply; none where the gate itself is the provider, which acts in its own transaction.
-    pub reply: Option<Reply>,
+/// What an attempt brought.
+pub enum Attempted {
+    /// It was sent, or could not be: an answer to record.
+    Sent {
+        /// The operation.
+        operation: OperationKey,
+        /// The attempt.
+        attempt: u32,
+        /// The reply.
+        reply: Reply,
+    },
+    /// The gate itself is the provider: it acted, and recorded it, in the transaction that redeemed the token.
+    CarriedOut,
 }
 
 /// Makes one attempt.
@@ -70,18 +83,22 @@ pub async fn attempt(order: Order<'_>, now: fn() -> Timestamp, outbound: &Outbou
     if order.row.digest() != members.row_sha256 {
         return Err(Refusal::new(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs"));
     }
-    let permit = redeemer.redeem(verified).await?;
-    pass(Seam::AfterRedeem);
-    let Permit { operation, attempt, lease_until, credential } = permit;
-    let reply = match &order.row.executor {
-        Executor::Gate => None,
-        Executor::Http(http) => Some(send(http, &frozen, operation, lease_until, credential, now, outbound).await),
-        Executor::Mcp { .. } | Executor::Remote { .. } => {
-            Some(Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() })
+    let http = match &order.row.executor {
+        Executor::Gate => {
+            redeemer.carry_out(verified).await?;
+            return Ok(Attempted::CarriedOut);
         }
+        Executor::Http(http) => Some(http),
+        Executor::Mcp { .. } | Executor::Remote { .. } => None,
+    };
+    let Permit { operation, attempt, lease_until, credential } = redeemer.redeem(verified).await?;
+    pass(Seam::AfterRedeem);
+    let reply = match http {
+        Some(http) => send(http, &frozen, operation, lease_until, credential, now, outbound).await,
+        None => Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() },
     };
     pass(Seam::AfterAnswer);
-    Ok(Attempted { operation, attempt, reply })
+    Ok(Attempted::Sent { operation, attempt, reply })
 }
 
 async fn send(

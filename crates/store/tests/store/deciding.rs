@@ -157,6 +157,16 @@ impl Gate {
         self.store.redeem(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
     }
 
+    /// Mints and carries out a tool of the gate's own.
+    pub async fn carry_out(&self, operation: OperationKey) -> OwnToolOutcome {
+        let token = self.token(operation).await;
+        self.carry_out_with(token).await
+    }
+
+    pub async fn carry_out_with(&self, token: VerifiedToken) -> OwnToolOutcome {
+        self.store.carry_out(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
+    }
+
     pub async fn redeem_new_token(&self, operation: OperationKey) -> Redeemed {
         let token = self.token(operation).await;
         let outcome = self.redeem(token).await;

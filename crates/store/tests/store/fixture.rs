@@ -257,9 +257,7 @@ impl Gate {
 
     pub async fn carry_out_admission(&self, admin: &Approver, request: RequestId) {
         let operation = self.approve(admin, request, "admin").await.operation.expect("a quorum of one");
-        let redeemed = self.redeem_new_token(operation).await;
-        let outcome = self.store.apply_roster_change(self.moment(), operation, redeemed.attempt).await.expect("an outcome");
-        assert!(matches!(outcome, RosterChangeOutcome::Applied(_)), "{outcome:?}");
+        assert_eq!(self.carry_out(operation).await, OwnToolOutcome::Applied(operation));
     }
 
     pub async fn add_agent(&self, agent: &str, owner: Option<PersonId>) {

@@ -152,14 +152,14 @@ async fn a_roster_change_on_an_older_roster_is_stale_at_mint() {
         let EnrolOutcome::Waiting { request, .. } = gate.propose(&gate.approver(who)).await else { panic!("waits") };
         operations.push((request, gate.approve(&ada, request, "admin").await.operation.expect("a quorum")));
     }
-    let first = gate.redeem_new_token(operations[0].1).await;
+    let first = gate.token(operations[0].1).await;
     let token = gate.token(operations[1].1).await;
-    let applied = gate.store.apply_roster_change(gate.moment(), operations[0].1, first.attempt).await.expect("an outcome");
-    assert!(matches!(applied, RosterChangeOutcome::Applied(_)));
-    assert_eq!(refused(&gate, token).await, Code::TokenUnknown);
+    assert_eq!(gate.carry_out_with(first.clone()).await, OwnToolOutcome::Applied(operations[0].1));
+    assert!(matches!(gate.redeem(token.clone()).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::ToolWrong));
+    assert!(matches!(gate.carry_out_with(token).await, OwnToolOutcome::Refused(refusal) if refusal.code == Code::TokenUnknown));
     assert_eq!(gate.view(operations[1].0).await.state, RequestState::Stale);
     // It is applied once, whoever asks again.
-    let again = gate.store.apply_roster_change(gate.moment(), operations[0].1, first.attempt).await.expect("an outcome");
-    assert!(matches!(again, RosterChangeOutcome::Refused(refusal) if refusal.code == Code::OperationStateWrong));
+    let again = gate.carry_out_with(first).await;
+    assert!(matches!(again, OwnToolOutcome::Refused(refusal) if refusal.code == Code::TokenAlreadyRedeemed));
     assert_eq!(gate.roster().await.version, 2);
 }

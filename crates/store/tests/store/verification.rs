@@ -95,15 +95,20 @@ async fn a_roster_and_a_table_with_every_digest_made_to_fit_are_found() {
     forge(&mut gate, &format!("UPDATE rosters SET text = '{text}', roster_sha256 = '{sha256}' WHERE version = {}", roster.version));
     assert!(found(&gate, Some(head)).await.contains("version 3 of the roster is not the one on record"));
 
-    let (mut gate, head) = busy().await;
     let toml = TABLE.replace("charge the card again", "nothing to undo");
     let sha256 = Table::parse(&toml).expect("a table").digest();
     let quoted = toml.replace('\'', "''");
-    forge(
-        &mut gate,
-        &format!("UPDATE effect_tables SET toml = '{quoted}', table_sha256 = '{sha256}'; UPDATE gate SET table_sha256 = '{sha256}'"),
-    );
-    assert!(found(&gate, Some(head)).await.contains("the effect table in force is not the one that was signed"));
+    let in_place =
+        format!("UPDATE effect_tables SET toml = '{quoted}', table_sha256 = '{sha256}'; UPDATE gate SET table_sha256 = '{sha256}'");
+    let beside = format!("INSERT INTO effect_tables VALUES ('{sha256}', '{quoted}'); UPDATE gate SET table_sha256 = '{sha256}'");
+    for (forged, words) in
+        [(in_place, "a version of the effect table is gone"), (beside, "the effect table in force is not the one that was signed")]
+    {
+        let (mut gate, head) = busy().await;
+        forge(&mut gate, &forged);
+        let found = found(&gate, Some(head)).await;
+        assert!(found.contains(words), "{found}");
+    }
 }
 
 /// Appends a leaf as the gate would, tree and head included.

@@ -1,0 +1,203 @@
+//! The gate's own tool `gate.table.change`: proposed as a text, decided by what differs, in force in one transaction with
+//! everything that rests on the rows it changes.
+
+use rusqlite::{Connection, params};
+use vidimus_core::bytes::{Digest, Salt};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision;
+use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{CallId, Name, PersonId, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::record::RecordType;
+use vidimus_core::roster::EVERYONE;
+use vidimus_core::table::{TABLE_CHANGE, Table, TableChange, TableFault};
+
+use crate::codec::{parsed, text};
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::gate::{GateState, TableView};
+use crate::limits::PROPOSALS_WAITING_MAX;
+use crate::own_tools::approvals;
+use crate::proposals::{Proposal, propose};
+use crate::requests;
+use crate::rows::StoredRequest;
+use crate::tx::{Attempt, Entry, Tx, find, refuse};
+use crate::{Moment, Store};
+
+/// A whole effect table that a person proposes in place of the one in force.
+#[derive(Debug, Clone)]
+pub struct ProposeTable {
+    /// Who proposes, and so decides nothing of it.
+    pub proposer: PersonId,
+    /// The table, in TOML.
+    pub text: String,
+    /// A fresh id for the call.
+    pub call: CallId,
+    /// A fresh id for the request.
+    pub request: RequestId,
+    /// A fresh salt for the arguments' digest.
+    pub salt: Salt,
+}
+
+/// A change of the table that waits for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableProposed {
+    /// The request to decide.
+    pub request: RequestId,
+    /// Digest of the table that it leads to.
+    pub table_sha256: Digest,
+    /// The tools whose rows differ.
+    pub tools: Vec<Name>,
+    /// The agents whose lists differ.
+    pub agents: Vec<Name>,
+    /// The roles that must approve, each with how many persons.
+    pub needs: Vec<(Name, u32)>,
+}
+
+/// What became of a proposed table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProposeTableOutcome {
+    /// People must decide.
+    Waiting(TableProposed),
+    /// The text is no table.
+    Faulty(Vec<TableFault>),
+    /// A rule says no; nothing changed.
+    Refused(Refusal),
+}
+
+impl Store {
+    /// Proposes a table: what differs from the one in force becomes a `gate.table.change` that others decide.
+    pub async fn propose_table(&self, moment: Moment, propose: ProposeTable) -> Result<ProposeTableOutcome, StoreError> {
+        // Apart from the writer: a long text must keep nobody waiting.
+        let next = match Table::parse(&propose.text) {
+            Ok(next) => next,
+            Err(faults) => return Ok(ProposeTableOutcome::Faulty(faults)),
+        };
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                Ok(match tx.attempt(|tx| propose_table(tx, &propose, &next))? {
+                    Ok(proposed) => ProposeTableOutcome::Waiting(proposed),
+                    Err(refusal) => ProposeTableOutcome::Refused(refusal),
+                })
+            })
+            .await
+    }
+}
+
+fn propose_table(tx: &mut Tx<'_>, proposed: &ProposeTable, next: &Table) -> Attempt<TableProposed> {
+    let gate = tx.gate()?;
+    if gate.roster()?.roster.person(&proposed.proposer).is_none() {
+        return refuse(Code::ApproverWrong, "the proposer is not in the roster; a person of this gate must propose");
+    }
+    let waiting: u32 = tx
+        .find(
+            "SELECT count(*) FROM requests JOIN calls USING (call) WHERE calls.proposer = ?1 AND requests.state = 'pending'",
+            [proposed.proposer.to_string()],
+            |row| row.get(0),
+        )?
+        .unwrap_or(0);
+    if waiting >= PROPOSALS_WAITING_MAX {
+        return refuse(Code::PendingLimitReached, format!("`{waiting}` proposals of this person wait already; wait for decisions first"));
+    }
+    let change = TableChange::between(&gate.table, next)?;
+    let args = change.bounded_args()?;
+    // The first text of a digest stays: another one with the same meaning differs in comments and order only.
+    tx.execute(
+        "INSERT OR IGNORE INTO effect_tables (table_sha256, toml) VALUES (?1, ?2)",
+        params![change.next_sha256.to_string(), proposed.text],
+    )?;
+    let proposal = Proposal {
+        tool: TABLE_CHANGE,
+        call: proposed.call,
+        request: proposed.request,
+        salt: proposed.salt,
+        proposer: proposed.proposer,
+        args,
+        needs: Some(change.needs().to_vec()),
+    };
+    propose(tx, &gate, proposal)?;
+    Ok(TableProposed {
+        request: proposed.request,
+        table_sha256: change.next_sha256,
+        tools: change.tools().cloned().collect(),
+        agents: change.agents.iter().map(|agent| agent.name.clone()).collect(),
+        needs: change.needs().iter().map(|need| (need.role.clone(), need.quorum)).collect(),
+    })
+}
+
+/// The table that a request leads to from the one in force, with its text.
+///
+/// *Errors*: `table_stale`, `table_change_invalid`.
+pub(crate) fn leads_to(db: &Connection, gate: &GateState, request: &StoredRequest) -> Attempt<(Table, String)> {
+    let next_sha256 = request.frozen.members().args.member("next_sha256").and_then(Json::as_str).unwrap_or_default();
+    let text = find(db, "SELECT toml FROM effect_tables WHERE table_sha256 = ?1", [next_sha256], |row| row.get::<_, String>(0))?;
+    let Some(text) = text else { return refuse(Code::TableChangeInvalid, "the proposed text is gone; propose the table again") };
+    let (next, _) = decision::proposed_table(&request.frozen, &gate.table, &text)?;
+    Ok((next, text))
+}
+
+/// Brings the approved table into force.
+pub(crate) fn apply(tx: &mut Tx<'_>, request: &StoredRequest) -> Attempt<Json> {
+    let gate = tx.gate()?;
+    let (next, toml) = leads_to(tx.db, &gate, request)?;
+    let previous_sha256 = gate.table_view.table_sha256;
+    tx.execute_one(
+        "UPDATE gate SET table_sha256 = ?1 WHERE table_sha256 = ?2 AND table_signed = 1",
+        params![next.digest().to_string(), previous_sha256.to_string()],
+    )?;
+    tx.forget_gate();
+    let view = TableView { toml, table_sha256: next.digest(), signed: true };
+    stage_table(tx, &view, approvals(tx, &request.request)?, Some((&request.frozen, previous_sha256)))?;
+    Ok(Json::object([("table_sha256", next.digest().into())]))
+}
+
+/// Stages the record of a version of the table, with the signatures that brought it.
+pub(crate) fn stage_table(
+    tx: &mut Tx<'_>,
+    table: &TableView,
+    envelopes: Vec<Envelope>,
+    change: Option<(&FrozenRequest, Digest)>,
+) -> Result<(), StoreError> {
+    // With the frozen change, every reader recomputes from signed bytes what it leads to.
+    let frozen = change.map(|(frozen, _)| String::from_utf8(frozen.bytes().to_vec())).transpose();
+    let frozen = frozen.map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
+    let claims = Json::object([
+        ("table_sha256", text(table.table_sha256)),
+        ("previous_sha256", change.map(|(_, previous)| previous.to_string()).into()),
+    ]);
+    let entry = Entry::new(RecordType::TableChanged, claims)
+        .readable_by(vec![Name::parse(EVERYONE)?])
+        .with_envelopes(envelopes)
+        .with_body(Json::object([("table", table.toml.as_str().into()), ("frozen", frozen.into())]));
+    tx.stage(Entry { request: change.map(|(frozen, _)| frozen.members().request), ..entry })?;
+    Ok(())
+}
+
+/// Everything that waits for what is no longer in force is stale: what rests on a row that changed or is gone, and every
+/// other change of the table that was before.
+pub(crate) fn follow(tx: &mut Tx<'_>) -> Attempt<()> {
+    let gate = tx.gate()?;
+    let waiting: Vec<RequestId> =
+        tx.list("SELECT request FROM requests WHERE state IN ('pending', 'approved') ORDER BY created_at", [], |row| {
+            parsed(row, "request")
+        })?;
+    for request in waiting {
+        let stored = StoredRequest::load(tx.db, &request)?.ok_or_else(|| StoreError::corrupt("a request that vanished"))?;
+        if let Some(why) = rests_on_what_was(&gate, &stored.frozen) {
+            requests::make_stale(tx, &stored, &why)?;
+        }
+    }
+    Ok(())
+}
+
+/// Why a request does not stand under the table in force.
+fn rests_on_what_was(gate: &GateState, frozen: &FrozenRequest) -> Option<Refusal> {
+    let members = frozen.members();
+    if gate.table.row(&members.tool).is_none_or(|row| row.digest() != members.row_sha256) {
+        return Some(Refusal::new(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs"));
+    }
+    let other_table = members.tool.as_str() == TABLE_CHANGE
+        && members.args.member("previous_sha256").and_then(Json::as_str) != Some(gate.table_view.table_sha256.to_string().as_str());
+    other_table.then(|| Refusal::new(Code::TableStale, "the change was made for another version of the effect table; propose it again"))
+}
