@@ -164,7 +164,7 @@ fn arguments_lead_nowhere_else() {
     let looser = edit(&next, "wire_transfer", "quorum = 2", "quorum = 1");
     assert_eq!(reached(&args, &previous, &looser), Err(Code::TableChangeInvalid), "another text");
     assert_eq!(reached(&args, &previous, "v = 1\n[["), Err(Code::TableChangeInvalid), "no table");
-    assert_eq!(reached(&args, &previous, &text()), Err(Code::TableUnchanged), "the same table");
+    assert_eq!(reached(&args, &previous, &text()), Err(Code::TableChangeInvalid), "the same table");
     // The digest of the looser table under the members of the harmless one: what a person saw is not what would come.
     let swapped = Json::Object(
         args.as_object()
@@ -201,7 +201,7 @@ const EDITS: &[(&str, &str, &str)] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Applied to the canonical rows before, the members of a change give the canonical rows after: what an approver reads is
     /// the whole difference.

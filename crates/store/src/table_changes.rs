@@ -179,9 +179,7 @@ pub(crate) fn stage_table(
 pub(crate) fn follow(tx: &mut Tx<'_>) -> Attempt<()> {
     let gate = tx.gate()?;
     let waiting: Vec<RequestId> =
-        tx.list("SELECT request FROM requests WHERE state IN ('pending', 'approved') ORDER BY created_at", [], |row| {
-            parsed(row, "request")
-        })?;
+        tx.list("SELECT request FROM requests WHERE state IN ('pending', 'approved') ORDER BY position", [], |row| parsed(row, "request"))?;
     for request in waiting {
         let stored = StoredRequest::load(tx.db, &request)?.ok_or_else(|| StoreError::corrupt("a request that vanished"))?;
         if let Some(why) = rests_on_what_was(&gate, &stored.frozen) {

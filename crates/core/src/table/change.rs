@@ -149,9 +149,13 @@ pub fn next_table(args: &Json, previous: &Table, text: &str) -> Result<(Table, T
             .at("/previous_sha256"));
     }
     let next = Table::parse(text).map_err(|_| invalid("the text of the next table does not load; propose it again").at("/next_sha256"))?;
+    let elsewhere = || invalid("the change does not lead to the table that it names; propose it again").at("/next_sha256");
+    if args.member("next_sha256").and_then(Json::as_str) != Some(next.digest().to_string().as_str()) {
+        return Err(elsewhere());
+    }
     let change = TableChange::between(previous, &next)?;
     if change.to_args().canonical()? != args.canonical()? {
-        return Err(invalid("the change does not lead to the table that it names; propose it again").at("/next_sha256"));
+        return Err(elsewhere());
     }
     Ok((next, change))
 }

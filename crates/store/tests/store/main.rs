@@ -12,6 +12,7 @@ mod operations;
 mod people;
 mod races;
 mod simulation;
+mod table_changes;
 mod tokens;
 mod verification;
 mod writes;
