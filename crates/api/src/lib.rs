@@ -16,6 +16,7 @@ pub mod operation;
 pub mod problem;
 pub mod request;
 pub mod session;
+pub mod table;
 
 /// A JSON value that is passed on byte for byte, never through a dynamic value.
 pub type RawJson = Box<serde_json::value::RawValue>;

@@ -67,13 +67,19 @@ impl FaceCode {
     }
 }
 
-/// One fault in the arguments, so that a model can correct itself.
+/// One fault in arguments or in a proposed table, so that whoever wrote them can correct them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// JSON pointer of the value.
+    /// JSON pointer of the value; of a table, the dotted key: `row[2].needs[0].quorum`.
     pub path: String,
     /// What is wrong with it.
     pub message: String,
+    /// The line of a proposed table, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The rule of the effect table that is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 /// A problem document.

@@ -86,6 +86,9 @@ pub const ADMIN_LINE_BYTES_MAX: usize = 64 * 1024;
 /// An exchange on the administration socket. *Unit*: seconds.
 pub const ADMIN_S_MAX: u64 = 30;
 
+/// Faults of a proposed table that one answer names. *Unit*: faults. More than an author mends before checking again.
+pub const FAULTS_MAX: usize = 1_000;
+
 /// An effect table file. *Unit*: bytes.
 pub const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use vidimus_core::operation::Answer;
+use vidimus_core::table::TABLE_CHANGE;
 
 /// A route and a status number.
 type Answered = (&'static str, u16);
@@ -25,6 +26,7 @@ struct Tally {
 pub struct Metrics {
     answers: Mutex<BTreeMap<Answered, Tally>>,
     attempts: [AtomicU64; 4],
+    changes: [AtomicU64; 2],
     reads_lost: AtomicU64,
 }
 
@@ -46,6 +48,12 @@ impl Metrics {
             Answer::Unclear => 3,
         };
         self.attempts[index].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a change of the gate itself that came into force.
+    pub fn changed(&self, tool: &str) {
+        let index = usize::from(tool == TABLE_CHANGE);
+        self.changes[index].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a read whose record was lost.
@@ -80,6 +88,12 @@ impl Metrics {
             .map(|(answer, count)| (format!("{{answer=\"{answer}\"}}"), count.load(Ordering::Relaxed).to_string()))
             .collect();
         family("vidimus_attempts_total", "counter", "Attempts of money, by what came of them.", &attempts);
+        let changes: Vec<_> = ["roster", "table"]
+            .iter()
+            .zip(&self.changes)
+            .map(|(of, count)| (format!("{{of=\"{of}\"}}"), count.load(Ordering::Relaxed).to_string()))
+            .collect();
+        family("vidimus_changes_total", "counter", "Changes of the gate itself that came into force.", &changes);
         let lost = self.reads_lost.load(Ordering::Relaxed).to_string();
         family("vidimus_reads_lost_total", "counter", "Reads that were answered and are not on record.", &[(String::new(), lost)]);
         text
@@ -96,6 +110,7 @@ mod tests {
         metrics.answered("/v1/calls", 202, Duration::from_millis(1500));
         metrics.answered("/v1/calls", 202, Duration::from_millis(500));
         metrics.attempted(Answer::Unclear);
+        metrics.changed(TABLE_CHANGE);
         metrics.read_lost();
         let text = metrics.text("test", 7, 1);
         for expected in [
@@ -103,6 +118,7 @@ mod tests {
             "vidimus_http_answers_total{route=\"/v1/calls\",status=\"202\"} 2\n",
             "vidimus_http_answer_seconds_total{route=\"/v1/calls\",status=\"202\"} 2.000000\n",
             "vidimus_attempts_total{answer=\"unclear\"} 1\n",
+            "vidimus_changes_total{of=\"table\"} 1\n",
             "vidimus_reads_lost_total 1\n",
         ] {
             assert!(text.contains(expected), "{expected} in\n{text}");

@@ -165,7 +165,10 @@ async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Reje
             gate.bell.ring(request.call);
         }
         // Whatever waited for the version before has its answer now.
-        Attempted::CarriedOut => gate.bell.ring_all(),
+        Attempted::CarriedOut => {
+            gate.metrics.changed(row.tool.as_str());
+            gate.bell.ring_all();
+        }
     }
     drop(redeemer);
     pass(Seam::AfterRecord);

@@ -13,7 +13,7 @@ use vidimus_core::record::RecordType;
 use vidimus_core::roster::EVERYONE;
 use vidimus_core::table::{TABLE_CHANGE, Table, TableChange, TableFault};
 
-use crate::codec::{parsed, text};
+use crate::codec::{count, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateState, TableView};
@@ -45,6 +45,8 @@ pub struct ProposeTable {
 pub struct TableProposed {
     /// The request to decide.
     pub request: RequestId,
+    /// The position of its record in the log.
+    pub position: u64,
     /// Digest of the table that it leads to.
     pub table_sha256: Digest,
     /// The tools whose rows differ.
@@ -117,8 +119,11 @@ fn propose_table(tx: &mut Tx<'_>, proposed: &ProposeTable, next: &Table) -> Atte
         needs: Some(change.needs().to_vec()),
     };
     propose(tx, &gate, proposal)?;
+    let position =
+        tx.find("SELECT position FROM requests WHERE request = ?1", [proposed.request.to_string()], |row| count(row, "position"))?;
     Ok(TableProposed {
         request: proposed.request,
+        position: position.ok_or_else(|| StoreError::corrupt("a proposal that vanished"))?,
         table_sha256: change.next_sha256,
         tools: change.tools().cloned().collect(),
         agents: change.agents.iter().map(|agent| agent.name.clone()).collect(),

@@ -12,6 +12,7 @@ use crate::log::{RosterAnswer, TableAnswer};
 use crate::operation::{Opened, OperationDetail, ReconciliationReceipt, ReconciliationRequest, StatusReport};
 use crate::request::{Challenge, ChallengeRequest, DecisionRequest, Receipt, RequestDetail, RequestList};
 use crate::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
+use crate::table::{TableProposal, TableProposed};
 
 /// A client without a credential.
 #[derive(Clone)]
@@ -119,6 +120,11 @@ impl ApproverClient {
     /// The effect table in force.
     pub async fn table(&self) -> Result<TableAnswer, ClientError> {
         answer(self.request(Method::GET, "/v1/table")).await
+    }
+
+    /// Proposes a table; what differs from the one in force waits for people.
+    pub async fn propose_table(&self, body: &TableProposal) -> Result<TableProposed, ClientError> {
+        answer(with_body(self.request(Method::POST, "/v1/table/proposals"), body)?).await
     }
 
     /// The roster in force.

@@ -163,8 +163,10 @@ fn received(agent: &AgentIdentity, row: &Row, call: &CallRequest) -> Result<Call
 
 /// The schema's verdict, so that a model can correct itself.
 fn arguments_invalid(faults: Vec<SchemaFault>) -> (Refusal, Problem) {
-    let errors: Vec<Fault> =
-        faults.into_iter().map(|fault| Fault { path: format!("/args{}", fault.path), message: fault.message }).collect();
+    let errors: Vec<Fault> = faults
+        .into_iter()
+        .map(|fault| Fault { path: format!("/args{}", fault.path), message: fault.message, line: None, rule: None })
+        .collect();
     let path = errors.first().map_or_else(|| "/args".to_owned(), |fault| fault.path.clone());
     let refusal =
         Refusal::new(Code::ArgumentsInvalid, "the arguments are not valid under the tool's schema; correct what `errors` names").at(path);

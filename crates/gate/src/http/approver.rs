@@ -8,7 +8,7 @@ use axum::http::Uri;
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use vidimus_api::limits::BODY_BYTES_MAX;
-use vidimus_api::log::{RosterAnswer, TableAnswer};
+use vidimus_api::log::RosterAnswer;
 use vidimus_api::request::{Challenge, ChallengeRequest, DecisionRequest, Receipt, RequestDetail, RequestList};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::dsse::Envelope;
@@ -124,18 +124,12 @@ pub async fn checkpoint(State(gate): State<Arc<Gate>>) -> Result<impl IntoRespon
     Ok(gate.checkpoints.newest().note.clone())
 }
 
-/// `GET /v1/table`.
-pub async fn table(State(gate): State<Arc<Gate>>) -> Result<Json<TableAnswer>, Rejection> {
-    let table = gate.store.table().await?.ok_or_else(nothing_yet)?;
-    Ok(Json(TableAnswer { table: table.toml, table_sha256: table.table_sha256 }))
-}
-
 /// `GET /v1/roster`.
 pub async fn roster(State(gate): State<Arc<Gate>>) -> Result<Json<RosterAnswer>, Rejection> {
     let roster = gate.store.roster().await?.ok_or_else(nothing_yet)?;
     Ok(Json(RosterAnswer { roster: roster.text, roster_sha256: roster.roster_sha256 }))
 }
 
-fn nothing_yet() -> Refusal {
+pub(super) fn nothing_yet() -> Refusal {
     Refusal::new(Code::NotFound, "the gate has no first admin yet; enrol with the invite that `init` printed")
 }

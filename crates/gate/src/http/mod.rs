@@ -11,6 +11,7 @@ pub mod policy;
 mod rejection;
 pub mod server;
 mod sessions;
+mod table;
 mod tls;
 
 pub use rejection::Rejection;
@@ -43,7 +44,8 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/requests/{request}/decisions", post(approver::decide))
         .route("/v1/log/stream", get(log_stream::stream))
         .route("/checkpoint", get(approver::checkpoint))
-        .route("/v1/table", get(approver::table))
+        .route("/v1/table", get(table::in_force))
+        .route("/v1/table/proposals", post(table::propose))
         .route("/v1/roster", get(approver::roster))
         .route("/healthz", get(operator::health))
         .route("/readyz", get(operator::ready))

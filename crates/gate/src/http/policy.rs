@@ -61,6 +61,7 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/v1/log/stream", Actor::Person),
     route("GET", "/checkpoint", Actor::Person),
     route("GET", "/v1/table", Actor::Person),
+    route("POST", "/v1/table/proposals", Actor::Person),
     route("GET", "/v1/roster", Actor::Person),
     route("GET", "/healthz", Actor::Anyone),
     route("GET", "/readyz", Actor::Anyone),

@@ -1,0 +1,74 @@
+//! The effect table: the one in force, and what persons propose in its place.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use vidimus_api::limits::TABLE_BODY_BYTES_MAX;
+use vidimus_api::log::TableAnswer;
+use vidimus_api::problem::{Fault, Problem};
+use vidimus_api::table::{ProposalNeed, TableProposal, TableProposed};
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::table::TableFault;
+use vidimus_store::{ProposeTable, ProposeTableOutcome, Session};
+
+use super::approver::nothing_yet;
+use super::body;
+use super::rejection::Rejection;
+use crate::entropy;
+use crate::gate::Gate;
+use crate::limits::FAULTS_MAX;
+
+/// `GET /v1/table`.
+pub async fn in_force(State(gate): State<Arc<Gate>>) -> Result<Json<TableAnswer>, Rejection> {
+    let table = gate.store.table().await?.ok_or_else(nothing_yet)?;
+    Ok(Json(TableAnswer { table: table.toml, table_sha256: table.table_sha256 }))
+}
+
+/// `POST /v1/table/proposals`. Nothing is in force by it: what differs waits for the people that it needs.
+pub async fn propose(
+    State(gate): State<Arc<Gate>>,
+    Extension(session): Extension<Session>,
+    body: Body,
+) -> Result<(StatusCode, Json<TableProposed>), Rejection> {
+    gate.refuse_while_ending()?;
+    let TableProposal { table } = TableProposal::parse(&body::read(body, TABLE_BODY_BYTES_MAX).await?)?;
+    let propose = ProposeTable {
+        proposer: session.person,
+        text: table,
+        call: entropy::call_id()?,
+        request: entropy::request_id()?,
+        salt: entropy::salt()?,
+    };
+    match gate.store.propose_table(gate.moment()?, propose).await? {
+        ProposeTableOutcome::Waiting(proposed) => Ok((StatusCode::CREATED, Json(answer(proposed)))),
+        ProposeTableOutcome::Faulty(faults) => Err(faulty(faults)),
+        ProposeTableOutcome::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
+fn answer(proposed: vidimus_store::TableProposed) -> TableProposed {
+    TableProposed {
+        request: proposed.request,
+        position: proposed.position,
+        table_sha256: proposed.table_sha256,
+        tools: proposed.tools.iter().map(ToString::to_string).collect(),
+        agents: proposed.agents.iter().map(ToString::to_string).collect(),
+        needs: proposed.needs.into_iter().map(|(role, quorum)| ProposalNeed { role: role.to_string(), quorum }).collect(),
+    }
+}
+
+/// Every fault with its line, its key and its rule, as `table check` prints them.
+fn faulty(faults: Vec<TableFault>) -> Rejection {
+    let message = format!("the table has {} faults, so that it would never load; mend what `errors` names", faults.len());
+    let refusal = Refusal::new(Code::TableFaulty, message).at("/table");
+    let errors = faults.into_iter().take(FAULTS_MAX).map(|fault| Fault {
+        path: fault.key,
+        message: fault.message,
+        line: u64::try_from(fault.line).ok(),
+        rule: Some(fault.rule.to_string()),
+    });
+    Rejection::of(Problem { errors: errors.collect(), ..Problem::of(&refusal) })
+}
