@@ -202,6 +202,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::ChallengeReplayed
         | Code::OperationKeyConflict
         | Code::BusinessEffectOpen
+        | Code::AgentRevoked
         | Code::NoEligibleApprover
         | Code::TokenAlreadyRedeemed
         | Code::OperationStateWrong

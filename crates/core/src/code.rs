@@ -143,6 +143,8 @@ codes! {
     CredentialInvalid = "credential_invalid",
     /// A call key was used for other arguments or another tool.
     OperationKeyConflict = "operation_key_conflict",
+    /// An agent behind a request was revoked, or is not the one that was frozen.
+    AgentRevoked = "agent_revoked",
     /// The same business effect is still open.
     BusinessEffectOpen = "business_effect_open",
     /// The agent has as many requests waiting as it may.

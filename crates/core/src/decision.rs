@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::bytes::{Digest, Nonce, Salt, tagged};
 use crate::code::{Code, Refusal};
 use crate::dsse::Envelope;
-use crate::frozen::FrozenRequest;
+use crate::frozen::{FrozenRequest, Need};
 use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
 use crate::json::{Fields, Json, Limits, parse_canonical};
 use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
@@ -297,6 +297,8 @@ pub struct Case<'a> {
     pub waits_until: Timestamp,
     /// Whether its agent is gone without having had the call's id.
     pub orphaned: bool,
+    /// Whether it was passed on: holders of a need's `escalate_to` may decide from then on.
+    pub escalated: bool,
     /// Digest of today's row of the tool; none where the row is gone.
     pub row_sha256: Option<Digest>,
     /// Digest of the nodes, rendered by the gate.
@@ -350,7 +352,7 @@ pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, 
         return Err(refuse(Code::RosterStale, "/roster_sha256", "the roster has changed since this was signed; look again and sign anew"));
     }
     this_challenge(statement, case)?;
-    let sole_admin = eligible(&statement.approver, &statement.role, case.frozen, case.roster)?;
+    let sole_admin = may_decide(&statement.approver, &statement.role, case.frozen, case.escalated, case.roster)?;
     let approved = case.approvals.iter().any(|approval| approval.approver == statement.approver);
     match statement.decision {
         DecisionKind::Approve if approved => {
@@ -380,7 +382,7 @@ pub fn judge(decision: &VerifiedDecision, case: &Case<'_>) -> Result<Judgement, 
         DecisionKind::Retract => approvals.retain(|approval| approval.approver != statement.approver),
         DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::MoreTime => {}
     }
-    let Quorum { given, needed, reached } = quorum(case.frozen, &approvals);
+    let Quorum { given, needed, reached } = quorum(case.frozen, case.escalated, &approvals);
     let input = input_of(statement.decision, reached);
     Ok(Judgement { input, state: request::apply(case.state, input)?, given, needed, sole_admin })
 }
@@ -396,18 +398,32 @@ pub struct Quorum {
     pub reached: bool,
 }
 
-/// Counts approvals: a person counts once, and for one need only.
-pub fn quorum(frozen: &FrozenRequest, approvals: &[Approval]) -> Quorum {
+/// Counts approvals: a person counts once, and for one need only. Once a request was passed on, whoever decided as
+/// `escalate_to` counts where the role itself falls short.
+pub fn quorum(frozen: &FrozenRequest, escalated: bool, approvals: &[Approval]) -> Quorum {
+    let needs = &frozen.members().needs;
     let mut counted = BTreeSet::new();
-    let (mut given, mut needed, mut reached) = (0, 0, true);
-    for need in &frozen.members().needs {
-        let persons = approvals.iter().filter(|approval| approval.role == need.role && counted.insert(approval.approver)).count();
-        let persons = u32::try_from(persons).unwrap_or(u32::MAX);
-        given += persons.min(need.quorum);
-        needed += need.quorum;
-        reached &= persons >= need.quorum;
+    let mut take = |role: &Name, missing: u32| {
+        let mut taken = 0;
+        for approval in approvals.iter().filter(|approval| approval.role == *role) {
+            if taken < missing && counted.insert(approval.approver) {
+                taken += 1;
+            }
+        }
+        taken
+    };
+    // The role itself first, for every need: who decided as `escalate_to` must not be used up where the role suffices.
+    let mut persons: Vec<u32> = needs.iter().map(|need| take(&need.role, need.quorum)).collect();
+    if escalated {
+        for (need, given) in needs.iter().zip(&mut persons) {
+            if let Some(role) = &need.escalate_to {
+                *given += take(role, need.quorum - *given);
+            }
+        }
     }
-    Quorum { given, needed, reached: reached && needed > 0 }
+    let needed = needs.iter().map(|need| need.quorum).sum();
+    let reached = needs.iter().zip(&persons).all(|(need, given)| *given >= need.quorum);
+    Quorum { given: persons.iter().sum(), needed, reached: reached && needed > 0 }
 }
 
 /// The approval that an envelope on record stands for, read from its signed bytes and from nothing that is stored beside
@@ -429,16 +445,16 @@ pub fn approval_on_record(envelope: &Envelope, frozen: &FrozenRequest, roster: &
 /// Whether the recorded approvals still stand: each key is not stopped, each person holds the role and may decide.
 ///
 /// Checked again at mint and at redeem.
-/// *Errors*: `approval_stale`, those of [`eligible`], `quorum_missing`.
-pub fn still_approved(frozen: &FrozenRequest, approvals: &[Approval], roster: &Roster) -> Result<(), Refusal> {
+/// *Errors*: `approval_stale`, those of [`may_decide`], `quorum_missing`.
+pub fn still_approved(frozen: &FrozenRequest, escalated: bool, approvals: &[Approval], roster: &Roster) -> Result<(), Refusal> {
     for approval in approvals {
         let holder = roster.active_key(&approval.key_sha256, KeyUse::Approval)?;
         if holder.person.person != approval.approver {
             return Err(refuse(Code::ApproverWrong, "/approver", "the key of an approval now belongs to another person"));
         }
-        eligible(&approval.approver, &approval.role, frozen, roster)?;
+        may_decide(&approval.approver, &approval.role, frozen, escalated, roster)?;
     }
-    if quorum(frozen, approvals).reached {
+    if quorum(frozen, escalated, approvals).reached {
         Ok(())
     } else {
         Err(refuse(Code::QuorumMissing, "/needs", "too few approvals stand; more persons must approve"))
@@ -456,7 +472,8 @@ pub fn approved_roster(frozen: &FrozenRequest, envelopes: &[Envelope], previous:
         return Err(refuse(Code::ToolWrong, "/tool", "the request is no change of the roster that an admin decides; it leads to none"));
     }
     let approvals = envelopes.iter().map(|envelope| approval_on_record(envelope, frozen, previous).map(|(approval, _)| approval));
-    still_approved(frozen, &approvals.collect::<Result<Vec<_>, _>>()?, previous)?;
+    // No row of the gate's own is passed on.
+    still_approved(frozen, false, &approvals.collect::<Result<Vec<_>, _>>()?, previous)?;
     Admission::next_roster(&members.args, previous)
 }
 
@@ -474,7 +491,7 @@ pub fn approved_table(
     text: &str,
 ) -> Result<Table, Refusal> {
     let approvals = envelopes.iter().map(|envelope| approval_on_record(envelope, frozen, roster).map(|(approval, _)| approval));
-    still_approved(frozen, &approvals.collect::<Result<Vec<_>, _>>()?, roster)?;
+    still_approved(frozen, false, &approvals.collect::<Result<Vec<_>, _>>()?, roster)?;
     proposed_table(frozen, previous, text).map(|(table, _)| table)
 }
 
@@ -494,12 +511,20 @@ pub fn proposed_table(frozen: &FrozenRequest, previous: &Table, text: &str) -> R
     Ok((next, change))
 }
 
-/// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.
+/// [`may_decide`] for a request that was not passed on.
 ///
 /// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
 pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster: &Roster) -> Result<bool, Refusal> {
+    may_decide(approver, role, frozen, false, roster)
+}
+
+/// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.
+///
+/// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
+pub fn may_decide(approver: &PersonId, role: &Name, frozen: &FrozenRequest, escalated: bool, roster: &Roster) -> Result<bool, Refusal> {
     let members = frozen.members();
-    if !members.needs.iter().any(|need| need.role == *role) {
+    let passed_on = |need: &Need| escalated && need.escalate_to.as_ref() == Some(role);
+    if !members.needs.iter().any(|need| need.role == *role || passed_on(need)) {
         return Err(refuse(
             Code::RoleNotNeeded,
             "/role",

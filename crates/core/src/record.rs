@@ -25,6 +25,8 @@ words!(
         EnrolmentRefused = "enrolment_refused",
         /// An agent was given a credential.
         AgentAdded = "agent_added",
+        /// An agent's credential was taken back.
+        AgentRevoked = "agent_revoked",
         /// A session began.
         SessionOpened = "session_opened",
         /// A session was refused.
@@ -53,6 +55,10 @@ words!(
         RequestWithdrawn = "request_withdrawn",
         /// What a request was frozen on has changed.
         RequestStale = "request_stale",
+        /// A request's agent is gone without having had its call's id, or is back.
+        RequestOrphaned = "request_orphaned",
+        /// A request waited so long that it is passed on.
+        RequestEscalated = "request_escalated",
         /// An execution token was minted.
         TokenMinted = "token_minted",
         /// An execution token was redeemed.

@@ -94,6 +94,7 @@ struct World {
     state: RequestState,
     waits_until: Timestamp,
     orphaned: bool,
+    escalated: bool,
     row_sha256: Option<Digest>,
     challenge: Option<IssuedChallenge>,
     approvals: Vec<Approval>,
@@ -138,6 +139,7 @@ fn world() -> World {
         signer: 2,
         state: RequestState::Pending,
         orphaned: false,
+        escalated: false,
         approvals: Vec::new(),
         now: at(2_000),
     }
@@ -152,6 +154,7 @@ impl World {
             state: self.state,
             waits_until: self.waits_until,
             orphaned: self.orphaned,
+            escalated: self.escalated,
             row_sha256: self.row_sha256,
             shown_sha256: Digest::of(b"shown"),
             roster: &self.roster,
@@ -378,23 +381,71 @@ fn a_quorum_counts_persons_each_for_one_need() {
         (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "treasury")], 3, true),
     ];
     for (approvals, given, reached) in cases {
-        let found = quorum(&frozen, approvals);
+        let found = quorum(&frozen, false, approvals);
         assert_eq!((found.given, found.needed, found.reached), (*given, 3, *reached), "{approvals:?}");
     }
+}
+
+#[test]
+fn once_passed_on_the_next_role_counts_where_the_first_falls_short() {
+    let world = world();
+    let mut draft = world.frozen.members().clone();
+    draft.needs = vec![
+        Need { role: name("billing-approver"), quorum: 2, escalate_to: Some(name("cfo")) },
+        Need { role: name("cfo"), quorum: 1, escalate_to: None },
+    ];
+    let frozen = FrozenRequest::freeze(draft).expect("frozen");
+    // Approvals, what they give before and after, and whether that is enough.
+    let cases: &[(&[Approval], (u32, bool), (u32, bool))] = &[
+        (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "cfo")], (3, true), (3, true)),
+        // The second holder of the next role stands in for the missing one of the first; the first is not counted twice.
+        (&[approval(1, "billing-approver"), approval(3, "cfo"), approval(4, "cfo")], (2, false), (3, true)),
+        (&[approval(1, "billing-approver"), approval(3, "cfo")], (2, false), (2, false)),
+        (&[approval(1, "billing-approver"), approval(3, "cfo"), approval(3, "cfo")], (2, false), (2, false)),
+        (&[approval(1, "auditor"), approval(3, "cfo"), approval(4, "cfo"), approval(5, "cfo")], (1, false), (3, true)),
+    ];
+    for (approvals, before, after) in cases {
+        for (escalated, expected) in [(false, before), (true, after)] {
+            let found = quorum(&frozen, escalated, approvals);
+            assert_eq!((found.given, found.reached), *expected, "{escalated} {approvals:?}");
+        }
+    }
+}
+
+#[test]
+fn the_next_role_decides_from_the_moment_of_passing_on_and_holds_as_long_as_the_record() {
+    let mut world = world();
+    let mut draft = world.frozen.members().clone();
+    draft.needs[0].escalate_to = Some(name("treasury"));
+    world.frozen = FrozenRequest::freeze(draft).expect("frozen");
+    for person in &mut world.roster.persons {
+        person.roles.insert(name("treasury"));
+    }
+    world.statement.request_sha256 = world.frozen.request_sha256();
+    world.statement.args_sha256 = world.frozen.args_sha256();
+    world.statement.roster_sha256 = world.roster.digest().expect("a digest");
+    world.statement.role = name("treasury");
+    assert_eq!(world.outcome().expect_err("too early"), Code::RoleNotNeeded);
+    world.escalated = true;
+    assert_eq!(world.outcome().expect("counts").state, RequestState::Approved);
+    let approvals = [approval(2, "treasury")];
+    assert_eq!(still_approved(&world.frozen, true, &approvals, &world.roster), Ok(()));
+    let refused = still_approved(&world.frozen, false, &approvals, &world.roster).expect_err("never passed on");
+    assert_eq!(refused.code, Code::RoleNotNeeded);
 }
 
 #[test]
 fn an_approval_falls_with_its_key_and_its_role() {
     let world = world();
     let approvals = [approval(2, "billing-approver")];
-    assert_eq!(still_approved(&world.frozen, &approvals, &world.roster), Ok(()));
-    assert_eq!(still_approved(&world.frozen, &[], &world.roster).expect_err("none").code, Code::QuorumMissing);
+    assert_eq!(still_approved(&world.frozen, false, &approvals, &world.roster), Ok(()));
+    assert_eq!(still_approved(&world.frozen, false, &[], &world.roster).expect_err("none").code, Code::QuorumMissing);
     let mut stopped = world.roster.clone();
     stop(&mut stopped, 2);
-    assert_eq!(still_approved(&world.frozen, &approvals, &stopped).expect_err("stopped").code, Code::KeyStopped);
+    assert_eq!(still_approved(&world.frozen, false, &approvals, &stopped).expect_err("stopped").code, Code::KeyStopped);
     let mut demoted = world.roster.clone();
     demoted.persons.iter_mut().for_each(|person| person.roles = BTreeSet::from([name("auditor")]));
-    assert_eq!(still_approved(&world.frozen, &approvals, &demoted).expect_err("demoted").code, Code::RoleNotHeld);
+    assert_eq!(still_approved(&world.frozen, false, &approvals, &demoted).expect_err("demoted").code, Code::RoleNotHeld);
 }
 
 type Edit = fn(&mut World);

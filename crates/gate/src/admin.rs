@@ -15,7 +15,7 @@ use vidimus_api::limits::INVITE_TTL_S;
 use vidimus_core::code::Refusal;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::time::Timestamp;
-use vidimus_store::{AddAgent, AgentAdded, InviteOutcome, StoreError};
+use vidimus_store::{AddAgent, AgentAdded, AgentRevoked, InviteOutcome, StoreError};
 
 use crate::clock;
 use crate::entropy::{self, Bearer, NoEntropy};
@@ -34,6 +34,11 @@ pub enum AdminCommand {
         owner: Option<PersonId>,
         /// The agent that sends it.
         parent: Option<Name>,
+    },
+    /// Take an agent's credential back.
+    RevokeAgent {
+        /// Its name.
+        agent: Name,
     },
     /// Make an invite.
     Invite {
@@ -56,6 +61,13 @@ pub enum AdminReply {
         agent: Name,
         /// Its credential.
         credential: String,
+    },
+    /// The agent may call no more.
+    AgentRevoked {
+        /// Its name.
+        agent: Name,
+        /// Its requests that are stale with it.
+        ended: usize,
     },
     /// The invite works.
     Invited {
@@ -223,6 +235,13 @@ async fn perform(gate: &Gate, data: &Path, command: AdminCommand) -> Result<Admi
                 AgentAdded::Refused(refusal) => refusal.into(),
             })
         }
+        AdminCommand::RevokeAgent { agent } => Ok(match gate.store.revoke_agent(gate.moment()?, agent.clone()).await? {
+            AgentRevoked::Revoked { ended } => {
+                gate.bell.ring_all();
+                AdminReply::AgentRevoked { agent, ended }
+            }
+            AgentRevoked::Refused(refusal) => refusal.into(),
+        }),
         AdminCommand::Invite { name, roles } => invite(gate, data, name, roles).await,
         AdminCommand::ShowTable => {
             let table = gate.store.table().await?;

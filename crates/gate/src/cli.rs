@@ -93,6 +93,18 @@ pub struct Serve {
 pub enum AgentCommand {
     /// Give an agent its credential, which is printed once
     Add(AgentAdd),
+    /// Take an agent's credential back; what it asked for and nothing has used yet does not run
+    Revoke(AgentRevoke),
+}
+
+/// `agent revoke`
+#[derive(Debug, Args)]
+pub struct AgentRevoke {
+    /// The agent's name
+    pub name: Name,
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
 }
 
 /// `agent add`

@@ -108,7 +108,14 @@ impl Gate {
         let head_file = HeadFile::of(data);
         // Before recovery writes anything: an older database must stay as it was found.
         let checkpoints = Checkpoints::begin(&store, &keys, &head_file).await?;
-        store.recover_at_start(moment()?).await?;
+        // What the wall clock says by itself: only so it is seen that it lies behind what was recorded.
+        let recorded = store.last_recorded().await?;
+        let wall = Moment { now: clock::wall(), entropy: entropy::nonce()? };
+        clock::go_on_from(recorded);
+        if wall.now < recorded {
+            tracing::warn!(%recorded, wall = %wall.now, "the clock lies behind the last recorded time; time goes on from there");
+        }
+        store.recover_at_start(wall).await?;
         let audience = Name::parse(&identity.gate.to_string()).map_err(StoreError::from)?;
         Ok(Gate {
             store,

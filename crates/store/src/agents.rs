@@ -1,19 +1,25 @@
 //! Agents: who answers for them, who sent them, and the credential that they show.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::params;
 use vidimus_core::bytes::{Digest, tagged};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::frozen::ChainLink;
-use vidimus_core::ids::{Name, PersonId, RunId};
+use vidimus_core::ids::{Name, PersonId, RequestId, RunId};
 use vidimus_core::json::Json;
-use vidimus_core::record::RecordType;
+use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::time::Timestamp;
 
-use crate::codec::{optional_parsed, optional_text, parsed, text};
+use crate::codec::{optional_text, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
+use crate::gate::GateState;
 use crate::limits::CHAIN_MAX;
+use crate::on_record::LogView;
+use crate::operations::load_request;
 use crate::proposals::run_of;
-use crate::tx::{Attempt, Entry, Tx, find, refuse};
+use crate::requests;
+use crate::rows::StoredRequest;
+use crate::tx::{Attempt, Entry, Tx, find, list, refuse};
 use crate::{Moment, Store};
 
 /// An agent that is to be given a credential.
@@ -34,6 +40,18 @@ pub struct AddAgent {
 pub enum AgentAdded {
     /// Its credential works.
     Added,
+    /// A rule says no; nothing changed.
+    Refused(Refusal),
+}
+
+/// What became of an agent whose credential is taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentRevoked {
+    /// Its credential works no more, and neither do those of the agents that it sent.
+    Revoked {
+        /// Its waiting and its approved, unused requests, which are stale now.
+        ended: usize,
+    },
     /// A rule says no; nothing changed.
     Refused(Refusal),
 }
@@ -64,7 +82,20 @@ impl Store {
             .await
     }
 
-    /// Who shows this credential; `None` for nobody.
+    /// Takes an agent's credential back; what it asked for and nothing has used yet is stale with it.
+    pub async fn revoke_agent(&self, moment: Moment, agent: Name) -> Result<AgentRevoked, StoreError> {
+        self.engine
+            .write(moment, Rank::Stop, move |tx| {
+                Ok(match tx.attempt(|tx| revoke_agent(tx, &agent))? {
+                    Ok(ended) => AgentRevoked::Revoked { ended },
+                    Err(refusal) => AgentRevoked::Refused(refusal),
+                })
+            })
+            .await
+    }
+
+    /// Who shows this credential; `None` for nobody. The column only finds the agent: the log says whether the credential is
+    /// the one that was given out, and stands.
     pub async fn authenticate_agent(&self, credential_sha256: Digest) -> Result<Option<AgentIdentity>, StoreError> {
         self.engine
             .read(move |db| {
@@ -72,21 +103,116 @@ impl Store {
                     find(db, "SELECT agent FROM agents WHERE credential_sha256 = ?1", [credential_sha256.to_string()], |row| {
                         parsed(row, "agent")
                     })?;
-                agent.map_or(Ok(None), |agent| identity(db, &agent))
+                let Some(agent) = agent else { return Ok(None) };
+                let log = LogView::of(db);
+                let shown = log.agent(&agent)?.is_some_and(|on_record| on_record.credential_sha256 == credential_sha256);
+                if shown { identity(log, &agent) } else { Ok(None) }
             })
             .await
     }
 }
 
+/// An agent as the log has it.
+pub(crate) struct AgentOnRecord {
+    pub(crate) owner: Option<PersonId>,
+    pub(crate) parent: Option<Name>,
+    pub(crate) credential_sha256: Digest,
+    /// When it was given this credential.
+    pub(crate) added_at: Timestamp,
+    pub(crate) revoked: bool,
+}
+
+impl LogView<'_> {
+    /// The agent of this name, as it was last added; revoked or not.
+    pub(crate) fn agent(&self, agent: &Name) -> Result<Option<AgentOnRecord>, StoreError> {
+        // The words of the index, so that it serves.
+        let sql = "SELECT leaf FROM records WHERE type IN ('agent_added', 'agent_revoked') AND json_extract(leaf, '$.claims.agent') = ?1
+                   ORDER BY position";
+        let mut leaves = list(self.db, sql, [agent.as_str()], |row| row.get::<_, String>(0))?;
+        let ours = |record_type| matches!(record_type, RecordType::AgentAdded | RecordType::AgentRevoked);
+        leaves.extend(self.staged.iter().filter(|staged| ours(staged.record_type)).map(|staged| staged.leaf.clone()));
+        let mut found = None;
+        for leaf in &leaves {
+            let record = AuditRecord::parse(leaf.as_bytes())?;
+            if record.claim("agent") != Some(agent.as_str()) {
+                continue;
+            }
+            if record.record_type == RecordType::AgentAdded {
+                found = Some(AgentOnRecord::of(&record)?);
+            } else if let Some(known) = &mut found {
+                known.revoked = true;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl AgentOnRecord {
+    fn of(record: &AuditRecord) -> Result<AgentOnRecord, StoreError> {
+        let credential = record.claim("credential_sha256").ok_or_else(|| StoreError::corrupt("an agent without its credential"))?;
+        Ok(AgentOnRecord {
+            owner: record.claim("owner").map(str::parse).transpose()?,
+            parent: record.claim("parent").map(Name::parse).transpose()?,
+            credential_sha256: credential.parse()?,
+            added_at: record.at,
+            revoked: false,
+        })
+    }
+}
+
+/// Whether the agents of a frozen chain are still those that were frozen, and the first may still call the tool.
+///
+/// *Errors*: `agent_revoked`, `tool_not_listed`.
+pub(crate) fn agents_hold(log: LogView<'_>, gate: &GateState, request: &StoredRequest) -> Attempt<()> {
+    let members = request.frozen.members();
+    for (index, link) in members.agents.iter().enumerate() {
+        let sent_by = members.agents.get(index + 1).map(|above| &above.agent);
+        let same = log.agent(&link.agent)?.is_some_and(|known| {
+            // A name that was given out anew is another agent than the one that asked.
+            !known.revoked && known.owner == link.owner && known.parent.as_ref() == sent_by && known.added_at <= members.created_at
+        });
+        if !same {
+            return refuse(Code::AgentRevoked, format!("the agent `{}` was revoked after the call was frozen; nothing runs", link.agent));
+        }
+    }
+    match members.agents.first() {
+        Some(first) if !gate.table.agent(&first.agent).is_some_and(|list| list.may_call(&members.tool)) => {
+            refuse(Code::ToolNotListed, format!("the tool is no longer on the list of the agent `{}`; nothing runs", first.agent))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn revoke_agent(tx: &mut Tx<'_>, agent: &Name) -> Attempt<usize> {
+    match tx.log().agent(agent)? {
+        None => return refuse(Code::NotFound, format!("there is no agent `{agent}`; look at its name")),
+        Some(known) if known.revoked => return refuse(Code::AgentRevoked, format!("the agent `{agent}` was revoked before")),
+        Some(_) => {}
+    }
+    tx.execute_one("UPDATE agents SET revoked_at = ?1 WHERE agent = ?2", params![tx.now.as_ms(), agent.as_str()])?;
+    tx.stage(Entry::new(RecordType::AgentRevoked, Json::object([("agent", text(agent))])))?;
+    let waiting: Vec<RequestId> =
+        tx.list("SELECT request FROM requests WHERE state IN ('pending', 'approved') ORDER BY rowid", [], |row| parsed(row, "request"))?;
+    let why = Refusal::new(Code::AgentRevoked, "the agent was revoked");
+    let mut ended = 0;
+    for request in &waiting {
+        let stored = load_request(tx, request)?;
+        if stored.frozen.members().agents.iter().any(|link| link.agent == *agent) {
+            requests::make_stale(tx, &stored, &why)?;
+            ended += 1;
+        }
+    }
+    Ok(ended)
+}
+
 fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
     let gate = tx.gate()?;
-    let known = tx.find(
-        "SELECT 1 FROM agents WHERE agent = ?1 OR credential_sha256 = ?2",
-        params![agent.agent.as_str(), agent.credential_sha256.to_string()],
-        |_| Ok(()),
-    )?;
-    if known.is_some() {
-        return refuse(Code::FieldMalformed, format!("the agent `{}` has a credential already; choose another name", agent.agent));
+    let given_out =
+        tx.find("SELECT 1 FROM agents WHERE credential_sha256 = ?1", [agent.credential_sha256.to_string()], |_| Ok(()))?.is_some();
+    let known = tx.log().agent(&agent.agent)?;
+    if given_out || known.as_ref().is_some_and(|known| !known.revoked) {
+        let message = format!("the agent `{}` has a credential already; choose another name, or revoke it first", agent.agent);
+        return refuse(Code::FieldMalformed, message);
     }
     if let Some(owner) = agent.owner
         && gate.roster.as_ref().is_none_or(|roster| roster.roster.person(&owner).is_none())
@@ -94,7 +220,7 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
         return refuse(Code::NotFound, format!("the owner `{owner}` is not in the roster; enrol the person first"));
     }
     if let Some(parent) = &agent.parent {
-        match identity(tx.db, parent)? {
+        match identity(tx.log(), parent)? {
             None => return refuse(Code::NotFound, format!("the parent `{parent}` is no agent of this gate; add it first")),
             Some(parent) if parent.chain.len() >= CHAIN_MAX => {
                 return refuse(
@@ -107,7 +233,9 @@ fn add_agent(tx: &mut Tx<'_>, agent: &AddAgent) -> Attempt<()> {
     }
     let run = credential_run(&agent.credential_sha256);
     tx.execute_one(
-        "INSERT INTO agents (agent, owner, parent, credential_sha256, run, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO agents (agent, owner, parent, credential_sha256, run, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (agent) DO UPDATE SET owner = excluded.owner, parent = excluded.parent, run = excluded.run,
+                credential_sha256 = excluded.credential_sha256, created_at = excluded.created_at, revoked_at = NULL",
         params![
             agent.agent.as_str(),
             agent.owner.map(|owner| owner.to_string()),
@@ -132,27 +260,20 @@ pub(crate) fn credential_run(credential_sha256: &Digest) -> RunId {
     run_of(&tagged("vidimus.agent.run.v1", [credential_sha256.as_bytes()]))
 }
 
-/// The agent of this name with everyone who sent it.
-pub(crate) fn identity(db: &Connection, agent: &Name) -> Result<Option<AgentIdentity>, StoreError> {
-    type Link = (ChainLink, Option<Name>, RunId);
-    let read = |row: &Row<'_>| -> rusqlite::Result<Link> {
-        Ok((
-            ChainLink { agent: parsed(row, "agent")?, owner: optional_parsed(row, "owner")? },
-            optional_parsed(row, "parent")?,
-            parsed(row, "run")?,
-        ))
-    };
-    let link = |agent: &Name| find(db, "SELECT agent, owner, parent, run FROM agents WHERE agent = ?1", [agent.as_str()], read);
-    let Some((first, mut parent, run)) = link(agent)? else { return Ok(None) };
-    let (agent, owner) = (first.agent.clone(), first.owner);
-    let mut chain = vec![first];
-    while let Some(name) = parent {
+/// The agent of this name with everyone who sent it; none where one of them was revoked.
+pub(crate) fn identity(log: LogView<'_>, agent: &Name) -> Result<Option<AgentIdentity>, StoreError> {
+    let mut chain: Vec<ChainLink> = Vec::new();
+    let mut run = None;
+    let mut next = Some(agent.clone());
+    while let Some(name) = next {
         if chain.len() >= CHAIN_MAX {
             return Err(StoreError::corrupt("a chain of agents without end"));
         }
-        let (next, above, _) = link(&name)?.ok_or_else(|| StoreError::corrupt("an agent without its parent"))?;
-        chain.push(next);
-        parent = above;
+        let Some(known) = log.agent(&name)?.filter(|known| !known.revoked) else { return Ok(None) };
+        run.get_or_insert_with(|| credential_run(&known.credential_sha256));
+        chain.push(ChainLink { agent: name, owner: known.owner });
+        next = known.parent;
     }
-    Ok(Some(AgentIdentity { agent, owner, chain, run }))
+    let owner = chain.first().and_then(|first| first.owner);
+    Ok(run.map(|run| AgentIdentity { agent: agent.clone(), owner, chain, run }))
 }

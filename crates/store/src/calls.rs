@@ -14,6 +14,7 @@ use crate::codec::{optional_text, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::limits::{JOIN_CANDIDATES_MAX, JOIN_S};
+use crate::orphans;
 use crate::proposals::payload_sha256;
 use crate::requests::{self, NewRequest};
 use crate::rows::{CALL_COLUMNS, Standing, StoredCall, StoredRequest};
@@ -57,6 +58,8 @@ pub struct FreezeCall {
 pub struct Joined {
     /// The earlier call, whose state is the answer.
     pub call: CallId,
+    /// Whoever sent it was gone without having had this id, and is back.
+    pub was_orphaned: bool,
 }
 
 /// What became of a money call.
@@ -172,7 +175,7 @@ pub(crate) fn permitted(tx: &mut Tx<'_>, received: &CallReceived, row_sha256: &D
     if !gate.table_view.signed {
         return refuse(Code::ToolUnknown, "the effect table is not signed yet, so nothing runs; the first admin must enrol");
     }
-    let Some(identity) = agents::identity(tx.db, &received.agent)? else {
+    let Some(identity) = agents::identity(tx.log(), &received.agent)? else {
         return refuse(Code::CredentialInvalid, "the agent is not known to this gate; add it");
     };
     if !gate.table.agent(&received.agent).is_some_and(|list| list.may_call(&received.tool)) {
@@ -271,9 +274,9 @@ pub(crate) fn join(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceive
 }
 
 /// Counts a repetition on the call that it joins.
-pub(crate) fn count_join(tx: &Tx<'_>, call: CallId) -> Result<Joined, StoreError> {
+pub(crate) fn count_join(tx: &mut Tx<'_>, call: CallId) -> Result<Joined, StoreError> {
     tx.execute_one("UPDATE calls SET joins = joins + 1 WHERE call = ?1", [call.to_string()])?;
-    Ok(Joined { call })
+    Ok(Joined { call, was_orphaned: orphans::take_back(tx, &call)? })
 }
 
 pub(crate) fn insert_call(

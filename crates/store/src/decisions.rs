@@ -170,12 +170,17 @@ fn judge_and_record(
     let verified = decision::verify(&decision.envelope, roster)?;
     *approver = Some(verified.statement().approver);
     let row = gate.table.row(&stored.frozen.members().tool);
-    let approvals = tx.log().decisions(&stored.request)?.approvals();
+    let on_record = tx.log().decisions(&stored.request)?;
+    if !stored.state.is_final() {
+        on_record.goes_on()?;
+    }
+    let approvals = on_record.approvals();
     let case = Case {
         frozen: &stored.frozen,
         state: stored.state,
         waits_until: stored.waits_until,
-        orphaned: false,
+        orphaned: on_record.orphaned,
+        escalated: on_record.escalated,
         row_sha256: row.map(|row| row.digest()),
         // Without a row nothing can be rendered; the row's absence is what the rule then refuses.
         shown_sha256: row.map_or(Ok(verified.statement().shown_sha256), |row| shown_sha256(stored, row))?,

@@ -138,7 +138,7 @@ fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome>
 
 /// The operation key of a new write, or the earlier write that it repeats. Without a call key, every write is new.
 fn write_key(
-    tx: &Tx<'_>,
+    tx: &mut Tx<'_>,
     identity: &AgentIdentity,
     received: &CallReceived,
     run: RunId,

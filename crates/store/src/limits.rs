@@ -75,5 +75,8 @@ pub const LABEL_CHARS_MAX: usize = 100;
 /// How long an unknown outcome with a key waits for its next attempt, times the attempts made. *Unit*: seconds.
 pub const RETRY_AFTER_S: u64 = 2;
 
+/// How long an agent that is gone without having had its call's id may come back. *Unit*: seconds; a restart of it and a retry.
+pub const ORPHAN_S: u64 = 900;
+
 /// Earlier calls with an equal payload that are looked at. *Unit*: calls; the newest ones.
 pub const JOIN_CANDIDATES_MAX: u32 = 50;

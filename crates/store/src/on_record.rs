@@ -33,12 +33,34 @@ pub(crate) struct OperationOnRecord {
     pub(crate) state: Option<OperationState>,
 }
 
-/// What people signed about a request.
+/// What people signed about a request, and what else became of it.
 #[derive(Default)]
 pub(crate) struct DecisionsOnRecord {
     standing: Vec<(PersonId, Approval, Envelope)>,
     /// A denial or a revocation: after it nothing runs, whatever state the request is in.
     stopped: Option<DecisionKind>,
+    /// The record that ended it without a decision: after it nothing runs either.
+    ended: Option<RecordType>,
+    /// Its agent is gone without having had the call's id.
+    pub(crate) orphaned: bool,
+    /// It was passed on.
+    pub(crate) escalated: bool,
+}
+
+/// What can happen to a request before its operation runs; in the order of [`DECIDED`]'s words.
+const DECIDED: &str =
+    "'decision_recorded', 'request_orphaned', 'request_escalated', 'request_expired', 'request_withdrawn', 'request_stale'";
+
+const fn decides(record_type: RecordType) -> bool {
+    matches!(
+        record_type,
+        RecordType::DecisionRecorded
+            | RecordType::RequestOrphaned
+            | RecordType::RequestEscalated
+            | RecordType::RequestExpired
+            | RecordType::RequestWithdrawn
+            | RecordType::RequestStale
+    )
 }
 
 impl<'a> LogView<'a> {
@@ -72,19 +94,24 @@ impl<'a> LogView<'a> {
 
     pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
         let key = request.to_string();
-        let decided = RecordType::DecisionRecorded;
-        let mut leaves = list(
-            self.db,
-            "SELECT leaf FROM records WHERE request = ?1 AND type = ?2 ORDER BY position",
-            params![key, decided.as_str()],
-            |row| row.get::<_, String>(0),
-        )?;
-        let staged = self.staged.iter().filter(|staged| staged.request.as_ref() == Some(&key) && staged.record_type == decided);
+        let sql = format!("SELECT leaf FROM records WHERE request = ?1 AND type IN ({DECIDED}) ORDER BY position");
+        let mut leaves = list(self.db, &sql, [&key], |row| row.get::<_, String>(0))?;
+        let staged = self.staged.iter().filter(|staged| staged.request.as_ref() == Some(&key) && decides(staged.record_type));
         leaves.extend(staged.map(|staged| staged.leaf.clone()));
         let mut found = DecisionsOnRecord::default();
         for leaf in &leaves {
-            for envelope in AuditRecord::parse(leaf.as_bytes())?.envelopes {
-                found.take(envelope)?;
+            let record = AuditRecord::parse(leaf.as_bytes())?;
+            match record.record_type {
+                RecordType::RequestOrphaned => found.orphaned = record.claims.member("orphaned") == Some(&true.into()),
+                RecordType::RequestEscalated => found.escalated = true,
+                RecordType::RequestExpired | RecordType::RequestWithdrawn | RecordType::RequestStale => {
+                    found.ended = Some(record.record_type);
+                }
+                _ => {
+                    for envelope in record.envelopes {
+                        found.take(envelope)?;
+                    }
+                }
             }
         }
         Ok(found)
@@ -92,6 +119,19 @@ impl<'a> LogView<'a> {
 }
 
 impl DecisionsOnRecord {
+    /// Whether the log lets the request go on, whatever state the ledger says it is in.
+    ///
+    /// *Errors*: `request_not_approved`, `ledger_contradicted`.
+    pub(crate) fn goes_on(&self) -> Attempt<()> {
+        if let Some(stopped) = self.stopped {
+            return refuse(Code::RequestNotApproved, format!("the log holds a signed `{stopped}` of this request; nothing runs"));
+        }
+        if let Some(ended) = self.ended {
+            return refuse(Code::LedgerContradicted, format!("the log holds a `{ended}` of this request; nothing runs, compare both"));
+        }
+        Ok(())
+    }
+
     fn take(&mut self, envelope: Envelope) -> Result<(), Refusal> {
         let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
         let approver = statement.approver;
@@ -108,17 +148,15 @@ impl DecisionsOnRecord {
     }
 
     /// The approvals that were not retracted later.
-    pub(crate) fn approvals(self) -> Vec<Approval> {
-        self.standing.into_iter().map(|(_, approval, _)| approval).collect()
+    pub(crate) fn approvals(&self) -> Vec<Approval> {
+        self.standing.iter().map(|(_, approval, _)| approval.clone()).collect()
     }
 
     /// Whether these envelopes of the ledger are the approvals that the log knows, and nothing stopped the request.
     ///
     /// *Errors*: `request_not_approved`, `ledger_contradicted`.
     pub(crate) fn agree(&self, envelopes: &[Envelope]) -> Attempt<()> {
-        if let Some(stopped) = self.stopped {
-            return refuse(Code::RequestNotApproved, format!("the log holds a signed `{stopped}` of this request; nothing runs"));
-        }
+        self.goes_on()?;
         if self.standing.len() == envelopes.len() && self.standing.iter().all(|(_, _, known)| envelopes.contains(known)) {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 use vidimus_core::bytes::Digest;
+use vidimus_core::code::Code;
 use vidimus_core::denial::Denial;
 use vidimus_core::ids::{CallId, Effect, Name, RequestId, RunId};
 use vidimus_core::operation::{OperationKey, OperationState};
@@ -83,6 +84,12 @@ pub struct RequestView {
     pub waits_until: Timestamp,
     /// The place of its record in the log.
     pub position: u64,
+    /// Its agent is gone without having had the call's id.
+    pub orphaned: bool,
+    /// It waited so long that it was passed on.
+    pub escalated: bool,
+    /// The rule by which it ended without a decision: `request_expired`, `row_stale` and others.
+    pub end_code: Option<Code>,
     /// Why it was denied, and in which role.
     pub denial: Option<(Denial, Name)>,
     /// Decisions, in the order of the log.
@@ -166,8 +173,10 @@ impl Store {
     }
 }
 
-const REQUESTS: &str = "SELECT requests.*, calls.agent, calls.says, calls.joins, records.roles AS readers
-    FROM requests JOIN calls USING (call) JOIN records USING (position)";
+const REQUESTS: &str = "SELECT requests.*, calls.agent, calls.says, calls.joins, records.roles || coalesce(escalation.roles, '') AS readers
+    FROM requests JOIN calls USING (call) JOIN records USING (position)
+    LEFT JOIN records AS escalation ON escalation.position = requests.escalated_position
+    AND escalation.request = requests.request AND escalation.type = 'request_escalated'";
 
 /// A request by the id of its row, and the row as far as it can be read.
 type Listed = (String, Result<RequestView, StoreError>);
@@ -234,6 +243,9 @@ fn read_request(row: &Row<'_>) -> rusqlite::Result<RequestView> {
         joins: row.get("joins")?,
         waits_until: time(row, "waits_until")?,
         position: count(row, "position")?,
+        orphaned: row.get::<_, Option<i64>>("orphaned_until")?.is_some(),
+        escalated: row.get::<_, Option<i64>>("escalated_position")?.is_some(),
+        end_code: optional_parsed(row, "end_code")?,
         denial,
         decisions: Vec::new(),
         operation: None,

@@ -43,6 +43,7 @@ pub(crate) struct NewRequest<'a> {
 /// *Errors*: `business_effect_open`, `no_eligible_approver`, those of freezing.
 pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<()> {
     let says = new.says.map(str::to_owned);
+    let escalate_after_s = new.row.escalate_after_s;
     let frozen = freeze(tx, gate, new)?;
     refuse_unanswerable(gate, &frozen)?;
     let members = frozen.members();
@@ -66,8 +67,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
     let position = tx.stage(entry)?;
     tx.execute_one(
         "INSERT INTO requests (request, call, tool, state, frozen, request_sha256, args_sha256, row_sha256, business_sha256, effect_open, position,
-                               created_at, waits_until, expires_max_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, ?11, ?12, ?13)",
+                               created_at, waits_until, expires_max_at, escalate_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, ?11, ?12, ?13, ?14)",
         params![
             members.request.to_string(),
             members.call.to_string(),
@@ -82,6 +83,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
             members.created_at.as_ms(),
             members.expires_at.as_ms(),
             members.expires_max_at.as_ms(),
+            escalate_after_s.map(|after_s| members.created_at.plus_s(after_s).as_ms()),
         ],
     )?;
     Ok(())
@@ -205,6 +207,7 @@ pub(crate) fn make_stale(tx: &mut Tx<'_>, stored: &StoredRequest, why: &Refusal)
 }
 
 pub(crate) fn stage_end(tx: &mut Tx<'_>, stored: &StoredRequest, record_type: RecordType, state: RequestState, code: Code) -> Attempt<()> {
+    tx.execute_one("UPDATE requests SET end_code = ?1 WHERE request = ?2", params![code.as_str(), stored.request.to_string()])?;
     let claims = Json::object([("state", text(state)), ("code", text(code))]);
     tx.stage(Entry::new(record_type, claims).of_request(stored.request).readable_by(stored.roles()))?;
     Ok(())

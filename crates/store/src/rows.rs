@@ -20,24 +20,35 @@ pub(crate) struct StoredRequest {
     pub(crate) frozen: FrozenRequest,
     pub(crate) waits_until: Timestamp,
     pub(crate) quorum_at: Option<Timestamp>,
+    /// It was passed on: the record is here.
+    pub(crate) escalated_position: Option<u64>,
 }
 
 impl StoredRequest {
     pub(crate) fn load(db: &Connection, request: &RequestId) -> Result<Option<StoredRequest>, StoreError> {
         let row = find(db, "SELECT * FROM requests WHERE request = ?1", [request.to_string()], |row| {
             let frozen: String = row.get("frozen")?;
-            Ok((frozen, parsed(row, "state")?, time(row, "waits_until")?, optional_time(row, "quorum_at")?))
+            let escalated_position = row.get::<_, Option<i64>>("escalated_position")?.and_then(|position| u64::try_from(position).ok());
+            Ok((frozen, parsed(row, "state")?, time(row, "waits_until")?, optional_time(row, "quorum_at")?, escalated_position))
         })?;
-        let Some((frozen, state, waits_until, quorum_at)) = row else { return Ok(None) };
+        let Some((frozen, state, waits_until, quorum_at, escalated_position)) = row else { return Ok(None) };
         let frozen = FrozenRequest::parse(frozen.as_bytes())?;
         // What people signed has a last moment of its own; the column only moves within it.
         let waits_until = waits_until.min(frozen.members().expires_max_at);
-        Ok(Some(StoredRequest { request: *request, state, frozen, waits_until, quorum_at }))
+        Ok(Some(StoredRequest { request: *request, state, frozen, waits_until, quorum_at, escalated_position }))
     }
 
-    /// The roles that may read what belongs to this request.
+    /// The roles that may read what belongs to this request: those that it needs, and once it was passed on those too.
     pub(crate) fn roles(&self) -> Vec<Name> {
-        self.frozen.members().needs.iter().map(|need| need.role.clone()).collect()
+        let needs = &self.frozen.members().needs;
+        let passed_on = needs.iter().filter(|_| self.escalated_position.is_some()).filter_map(|need| need.escalate_to.clone());
+        let mut roles: Vec<Name> = needs.iter().map(|need| need.role.clone()).collect();
+        for role in passed_on {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        roles
     }
 }
 

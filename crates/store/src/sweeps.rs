@@ -11,10 +11,12 @@ use vidimus_core::time::Timestamp;
 use crate::codec::parsed;
 use crate::engine::Rank;
 use crate::error::StoreError;
+use crate::escalations::{self, TO_ESCALATE};
 use crate::gate::GateState;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force};
+use crate::orphans::{self, OVER_ORPHANS};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::tokens::{hand_over_contradicted, still_holds};
@@ -47,14 +49,24 @@ impl Store {
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
     /// so every lease of its own executors is over.
     ///
+    /// A clock that lies behind the last recorded time says nothing about how long the gate was down, so nothing says that a
+    /// provider still knows its key: those outcomes in doubt go to a person.
+    ///
     /// *Errors*: `Corrupt` for a table or a roster that does not lead to the digest that was signed: nothing starts on it.
     pub async fn recover_at_start(&self, moment: Moment) -> Result<usize, StoreError> {
         self.engine
-            .write(moment, Rank::Plain, |tx| {
-                tx.gate()?;
-                end_leases(tx, true)
+            .write(moment, Rank::Plain, move |tx| {
+                let gate = tx.gate()?;
+                let ended = end_leases(tx, true)?;
+                let behind = moment.now < tx.now;
+                Ok(ended + if behind { hand_over_keyed(tx, &gate)? } else { 0 })
             })
             .await
+    }
+
+    /// The last recorded time.
+    pub async fn last_recorded(&self) -> Result<Timestamp, StoreError> {
+        self.engine.read(|db| Timestamp::from_ms(store_now(db, Timestamp::MIN)?).map_err(|_| StoreError::corrupt("clock.now_ms"))).await
     }
 
     /// Puts a sign of life into the log, with the size that it follows.
@@ -84,7 +96,7 @@ fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreError> {
 
 fn anything_over(db: &Connection, now: Timestamp) -> Result<bool, StoreError> {
     let now = store_now(db, now)?;
-    for sql in [OVER_REQUESTS, OVER_LEASES, UNKNOWN] {
+    for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN] {
         // An unknown outcome is looked at in every sweep: whether it may be attempted again is a matter of the row.
         if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, now)?) {
             return Ok(true);
@@ -108,6 +120,8 @@ fn gives_up(db: &Connection, now: i64) -> Result<bool, StoreError> {
 
 fn sweep(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     let mut moved = expire_requests(tx)?;
+    moved += orphans::end(tx)?;
+    moved += escalations::pass_on(tx)?;
     moved += end_leases(tx, false)?;
     moved += hand_over(tx)?;
     Ok(moved)
@@ -123,7 +137,7 @@ fn expire_requests(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
 }
 
 /// A move that core's table allows in the state that was just read: a refusal would be a defect.
-fn certain<T>(attempt: Attempt<T>) -> Result<T, StoreError> {
+pub(crate) fn certain<T>(attempt: Attempt<T>) -> Result<T, StoreError> {
     attempt.map_err(|stop| match stop {
         Stop::Refused(refusal) => StoreError::Domain(refusal),
         Stop::Failed(error) => error,
@@ -165,6 +179,26 @@ fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     Ok(handed)
 }
 
+/// Outcomes in doubt whose next attempt rests on how much time has passed.
+fn hand_over_keyed(tx: &mut Tx<'_>, gate: &GateState) -> Result<usize, StoreError> {
+    let unknown = tx.list("SELECT * FROM operations WHERE state = 'unknown' AND kind = 'money'", [], StoredOperation::read)?;
+    let mut handed = 0;
+    for stored in &unknown {
+        let keyed = in_force(gate, stored).is_some_and(|row| matches!(row.idempotency, Idempotency::Key { .. }));
+        if keyed && !gate_owned(stored) {
+            let why = "the clock lay behind the last recorded time at a start, so a person must find out what happened";
+            certain(operations::advance(tx, stored, OperationInput::GiveUp, Change::of(why)))?;
+            handed += 1;
+        }
+    }
+    Ok(handed)
+}
+
+/// The gate's own tools act in the transaction that records them: a new attempt is safe whatever the time.
+fn gate_owned(stored: &StoredOperation) -> bool {
+    stored.tool.as_str().starts_with("gate.")
+}
+
 /// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
 pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
     let Kind::Money(request) = stored.kind else { return Ok(NextStep::GiveUp) };
@@ -190,7 +224,7 @@ fn due(db: &Connection, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<Operat
     let mut to_mint: Vec<OperationKey> = list(
         db,
         "SELECT operation FROM operations JOIN requests USING (request)
-         WHERE operations.state = 'reserved' AND requests.state = 'approved' AND mint_at <= ?1 AND NOT EXISTS
+         WHERE operations.state = 'reserved' AND requests.state = 'approved' AND mint_at <= ?1 AND orphaned_until IS NULL AND NOT EXISTS
            (SELECT 1 FROM tokens WHERE tokens.operation = operations.operation AND tokens.state = 'minted' AND tokens.expires_at > ?1)
          ORDER BY mint_at LIMIT ?2",
         params![now, limit()],

@@ -15,6 +15,7 @@ use vidimus_core::request::{RequestInput, RequestState};
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::VerifiedToken;
 
+use crate::agents::agents_hold;
 use crate::codec::{optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
@@ -71,7 +72,7 @@ pub struct Minted {
 pub enum MintOutcome {
     /// It may be signed; an older one of the operation is dead.
     Minted(Box<Minted>),
-    /// The delay is not over.
+    /// The delay is not over, or its agent is gone and may come back.
     NotDue(Timestamp),
     /// A check no longer holds: the request is stale, or the operation a person's to reconcile; recorded.
     Refused(Refusal),
@@ -169,6 +170,9 @@ fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
     if let Some(mint_at) = stored.mint_at.filter(|mint_at| tx.now < *mint_at) {
         return Ok(MintOutcome::NotDue(mint_at));
     }
+    if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
+        return Ok(MintOutcome::NotDue(request.waits_until));
+    }
     let checked = tx.attempt(|tx| check_mint(tx, &stored, &request))?;
     let outcome = match checked {
         Ok(approvals) => tx.attempt(|tx| insert_token(tx, mint, &stored, &request, &approvals))?,
@@ -248,11 +252,13 @@ pub(crate) fn still_holds(
     let envelopes = standing_envelopes(log.db, &request.request)?;
     let signed = envelopes.iter().map(|envelope| approval_on_record(envelope, &request.frozen, roster)).collect::<Result<Vec<_>, _>>()?;
     let (approvals, digests): (Vec<Approval>, Vec<Digest>) = signed.into_iter().unzip();
-    still_approved(&request.frozen, &approvals, roster)?;
+    let on_record = log.decisions(&request.request)?;
+    on_record.agree(&envelopes)?;
+    still_approved(&request.frozen, on_record.escalated, &approvals, roster)?;
+    agents_hold(log, gate, request)?;
     if stored.operation != OperationKey::money(&members.tool, &members.request, &request.frozen.args_sha256()) {
         return refuse(Code::BytesDiffer, "the operation was reserved for another tool, request or other arguments; nothing runs");
     }
-    log.decisions(&request.request)?.agree(&envelopes)?;
     log.operation(&stored.operation)?.agrees(stored)?;
     Ok(digests)
 }
@@ -435,6 +441,9 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
     }
     let gate = tx.gate()?;
     still_holds(tx.log(), tx.now, &gate, &stored, &request)?;
+    if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
+        return refuse(Code::RequestOrphaned, "the agent is gone and was never told; nothing runs until it asks again");
+    }
     let swapped = tx.execute(
         "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
         params![tx.now.as_ms(), jti_sha256.to_string()],

@@ -127,8 +127,14 @@ struct Walk<'a> {
     agents: BTreeMap<String, Agent>,
 }
 
-/// An agent as its record or its row has it: owner, parent, digest of its credential.
-type Agent = (Option<String>, Option<String>, Option<String>);
+/// An agent as its record or its row has it.
+#[derive(PartialEq, Eq)]
+struct Agent {
+    owner: Option<String>,
+    parent: Option<String>,
+    credential_sha256: Option<String>,
+    revoked: bool,
+}
 
 impl Walk<'_> {
     fn take(&mut self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
@@ -150,8 +156,17 @@ impl Walk<'_> {
         if record.record_type == RecordType::AgentAdded {
             let claim = |name: &str| record.claim(name).map(str::to_owned);
             let agent = claim("agent").unwrap_or_default();
-            if self.agents.insert(agent.clone(), (claim("owner"), claim("parent"), claim("credential_sha256"))).is_some() {
+            let added =
+                Agent { owner: claim("owner"), parent: claim("parent"), credential_sha256: claim("credential_sha256"), revoked: false };
+            if self.agents.insert(agent.clone(), added).is_some_and(|earlier| !earlier.revoked) {
                 return contradicted(format!("the agent `{agent}` is on record twice"));
+            }
+        }
+        if record.record_type == RecordType::AgentRevoked {
+            let agent = record.claim("agent").unwrap_or_default();
+            match self.agents.get_mut(agent) {
+                Some(known) if !known.revoked => known.revoked = true,
+                Some(_) | None => return contradicted(format!("the agent `{agent}` was revoked without being there")),
             }
         }
         Ok(())
@@ -260,12 +275,17 @@ impl Walk<'_> {
 
 /// Each agent is as it was added: its owner may not approve for it, its credential is the one that was given out.
 fn same_agents(db: &Connection, on_record: &BTreeMap<String, Agent>) -> Result<(), VerifyError> {
-    let rows = list(db, "SELECT agent, owner, parent, credential_sha256, run FROM agents", [], |row| {
-        let agent: Agent = (row.get("owner")?, row.get("parent")?, row.get("credential_sha256")?);
+    let rows = list(db, "SELECT agent, owner, parent, credential_sha256, run, revoked_at FROM agents", [], |row| {
+        let agent = Agent {
+            owner: row.get("owner")?,
+            parent: row.get("parent")?,
+            credential_sha256: row.get("credential_sha256")?,
+            revoked: row.get::<_, Option<i64>>("revoked_at")?.is_some(),
+        };
         Ok((row.get::<_, String>("agent")?, agent, row.get::<_, String>("run")?))
     })?;
     for (name, agent, run) in &rows {
-        let credential = agent.2.as_deref().and_then(|digest| digest.parse().ok());
+        let credential = agent.credential_sha256.as_deref().and_then(|digest| digest.parse().ok());
         let same_run = credential.is_some_and(|credential| credential_run(&credential).to_string() == *run);
         if on_record.get(name) != Some(agent) || !same_run || Name::parse(name).is_err() {
             return contradicted(format!("the agent `{name}` is not as it was added"));

@@ -70,6 +70,9 @@ impl Projection {
             RecordType::InviteCreated
             | RecordType::EnrolmentRefused
             | RecordType::AgentAdded
+            | RecordType::AgentRevoked
+            | RecordType::RequestOrphaned
+            | RecordType::RequestEscalated
             | RecordType::SessionOpened
             | RecordType::SessionRefused
             | RecordType::CallRefused

@@ -1,6 +1,7 @@
 //! A call, from the agent to its answer. The first function is the whole rule; what it calls is beside it.
 
 mod answers;
+mod presence;
 mod read;
 mod waiting;
 mod write;
@@ -24,6 +25,8 @@ use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::seams::{Seam, pass};
 
+pub use presence::Told;
+
 /// What became of a call before anybody waits for it.
 pub enum Begun {
     /// It was answered at once.
@@ -36,6 +39,8 @@ pub enum Begun {
         joined: bool,
         /// Sent again it does not happen again.
         once: bool,
+        /// Nobody was told its id before: it hangs on this answer alone.
+        untold: bool,
     },
 }
 
@@ -71,9 +76,9 @@ impl Gate {
         match self.store.freeze_call(self.moment()?, freeze).await? {
             FreezeOutcome::Created { .. } => {
                 pass(Seam::AfterFreeze);
-                Ok(Begun::Stored { call, joined: false, once: true })
+                Ok(Begun::Stored { call, joined: false, once: true, untold: true })
             }
-            FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true }),
+            FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true, untold: joined.was_orphaned }),
             FreezeOutcome::Refused(refusal) => Err(refusal.into()),
         }
     }
@@ -85,7 +90,7 @@ impl Gate {
     pub async fn answer(&self, agent: &AgentIdentity, begun: Begun, wait: Duration) -> Result<CallAnswer, CallFault> {
         let (call, joined, once) = match begun {
             Begun::Answered(answer) => return Ok(*answer),
-            Begun::Stored { call, joined, once } => (call, joined, once),
+            Begun::Stored { call, joined, once, .. } => (call, joined, once),
         };
         let answer = self.outcome(agent, call, wait).await?.ok_or_else(vanished)?;
         let words = if once { answer.words } else { format!("{}; it had no call_key, so sent again it happens again", answer.words) };

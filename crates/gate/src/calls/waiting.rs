@@ -24,6 +24,10 @@ impl Gate {
             let Some(view) = self.store.call(agent.agent.clone(), call).await? else {
                 return Ok(None);
             };
+            if view.request.as_ref().is_some_and(|request| request.orphaned && !request.state.is_final()) {
+                // Whoever asks by the id has it.
+                self.store.hear_of_call(self.moment()?, agent.agent.clone(), call).await?;
+            }
             let answer = answer_of(view)?;
             if answer.status.has_ended() || Instant::now() >= deadline || self.ending.is_cancelled() {
                 return Ok(Some(answer));

@@ -37,9 +37,9 @@ impl Gate {
                 outgoing.idempotency = http.idempotency_header.as_deref().map(|header| (header, operation.digest()));
                 self.send_write(table, row, args, (operation, attempt), outgoing).await?;
                 self.bell.ring(call_id);
-                Ok(Begun::Stored { call: call_id, joined: false, once })
+                Ok(Begun::Stored { call: call_id, joined: false, once, untold: false })
             }
-            IntentOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once }),
+            IntentOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once, untold: false }),
             IntentOutcome::Refused(refusal) => Err(refusal.into()),
         }
     }

@@ -39,6 +39,9 @@ async fn carry_out(command: Command) -> Outcome {
             let command = AdminCommand::AddAgent { agent: add.name, owner: add.owner, parent: add.parent };
             administer(&add.data, command).await
         }
+        Command::Agent { command: AgentCommand::Revoke(revoke) } => {
+            administer(&revoke.data, AdminCommand::RevokeAgent { agent: revoke.name }).await
+        }
         Command::Approver { command: ApproverCommand::Invite(invite) } => {
             let command = AdminCommand::Invite { name: invite.name, roles: invite.roles };
             administer(&invite.data, command).await
@@ -52,6 +55,9 @@ async fn administer(data: &Path, command: AdminCommand) -> Outcome {
     match admin::ask(data, command).await? {
         AdminReply::AgentAdded { agent, credential } => {
             say(&format!("the agent `{agent}` may call; its credential is printed this once:\n{credential}"))?;
+        }
+        AdminReply::AgentRevoked { agent, ended } => {
+            say(&format!("the agent `{agent}` may call no more; {ended} of its requests are stale, nothing of them runs"))?;
         }
         AdminReply::Invited { name, expires_at, invite } => {
             say(&format!("the invite for `{name}` works once, until {expires_at}:\n{invite}"))?;

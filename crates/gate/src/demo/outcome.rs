@@ -74,6 +74,9 @@ fn write(transcript: &Transcript, position: u64, leaf: &str, record: &AuditRecor
         | RecordType::InviteCreated
         | RecordType::EnrolmentRefused
         | RecordType::AgentAdded
+        | RecordType::AgentRevoked
+        | RecordType::RequestOrphaned
+        | RecordType::RequestEscalated
         | RecordType::SessionOpened
         | RecordType::SessionRefused
         | RecordType::CallRefused

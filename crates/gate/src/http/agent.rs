@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use http_body_util::BodyExt as _;
 use vidimus_api::call::{CallAnswer, CallRequest, CallStatus, ToolDescription};
 use vidimus_api::limits::CALL_BODY_BYTES_MAX;
 use vidimus_store::AgentIdentity;
@@ -15,6 +16,7 @@ use super::body::{self, Query};
 use super::policy::limit_failures;
 use super::rejection::Rejection;
 use super::server::Peer;
+use crate::calls::{CallFault, Told};
 use crate::gate::Gate;
 
 /// `POST /v1/calls`.
@@ -36,10 +38,30 @@ pub async fn propose(
     };
     // On a task of its own: a client that goes away must not cut an execution before its record. Its waiting ends with it.
     let (task, sender) = (gate.clone(), agent.clone());
-    let proposed = gate.in_flight.spawn(async move { task.propose(sender, call).await });
-    let begun = proposed.await.map_err(|error| Rejection::failure(&error))??;
+    let proposed = gate.in_flight.spawn(async move {
+        let begun = task.clone().propose(sender.clone(), call).await?;
+        // From here on somebody has to be told: whoever drops this unread leaves an orphan.
+        Ok::<Told, CallFault>(Told::of(&task, &sender, begun))
+    });
+    let mut told = proposed.await.map_err(|error| Rejection::failure(&error))??;
+    let begun = told.take().ok_or_else(body::absent)?;
     let answer = gate.answer(&agent, begun, wait).await?;
-    Ok(answered(&answer))
+    Ok(when_written(answered(&answer), told))
+}
+
+/// Counts the answer as told when its body is handed to the connection, no earlier.
+fn when_written(mut response: Response, mut told: Told) -> Response {
+    // The mapped body does not know its length any more.
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    response.map(|body| {
+        let frames = body.map_frame(move |frame| {
+            told.written();
+            frame
+        });
+        Body::new(frames)
+    })
 }
 
 /// `GET /v1/calls/{call}`.

@@ -2,15 +2,19 @@
 
 mod calls;
 mod changes;
+mod clock;
 mod deciding;
 mod decisions;
 mod engine;
+mod escalation;
 mod fixture;
 mod forged;
 mod log;
 mod operations;
+mod orphans;
 mod people;
 mod races;
+mod revoking;
 mod simulation;
 mod table_changes;
 mod tokens;

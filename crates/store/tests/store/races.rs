@@ -105,7 +105,7 @@ async fn one_call_key_sent_by_many_is_one_request() {
         outcomes.iter().filter_map(|outcome| if let FreezeOutcome::Created { call, .. } = outcome { Some(*call) } else { None }).collect();
     assert_eq!(created.len(), 1);
     assert!(outcomes.iter().all(
-        |outcome| matches!(outcome, FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call }) if *call == created[0])
+        |outcome| matches!(outcome, FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) if *call == created[0])
     ));
     let pending = gate.store.requests(Some(RequestState::Pending), crate::fixture::names(&["auditor"])).await.expect("a reading");
     assert_eq!(pending.len(), 1);

@@ -58,11 +58,11 @@ async fn a_write_is_recorded_before_and_after() {
 async fn a_call_key_writes_once_and_another_payload_conflicts() {
     let (gate, ..) = Gate::with_people().await;
     let operation = sent(intent(&gate, Some(KEY), ARGS).await);
-    let IntentOutcome::Joined(Joined { call }) = intent(&gate, Some(KEY), r#"{ "tags": ["vip"], "ticket": "7" }"#).await else {
+    let IntentOutcome::Joined(Joined { call, .. }) = intent(&gate, Some(KEY), r#"{ "tags": ["vip"], "ticket": "7" }"#).await else {
         panic!("joined")
     };
     end(&gate, operation, Answer::Done).await;
-    assert_eq!(intent(&gate, Some(KEY), ARGS).await, IntentOutcome::Joined(Joined { call }));
+    assert_eq!(intent(&gate, Some(KEY), ARGS).await, IntentOutcome::Joined(Joined { call, was_orphaned: false }));
     let view = gate.store.call(name("billing"), call).await.expect("a reading").expect("a call");
     assert_eq!(view.operation.expect("an operation").result.as_deref(), Some(r#"{"id":"w1"}"#));
     assert!(matches!(intent(&gate, Some(KEY), "{}").await, IntentOutcome::Refused(refusal) if refusal.code == Code::OperationKeyConflict));

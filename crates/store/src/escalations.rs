@@ -1,0 +1,63 @@
+//! Requests that wait too long are passed on: a record that the next role may read, and from then on its holders decide too.
+
+use rusqlite::params;
+use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::record::RecordType;
+
+use crate::codec::{optional_text, parsed, text};
+use crate::error::StoreError;
+use crate::limits::SWEEP_ROWS_MAX;
+use crate::log::to_i64;
+use crate::operations::load_request;
+use crate::rows::StoredRequest;
+use crate::tx::{Entry, Tx};
+
+/// Requests that have waited as long as their rows say.
+pub(crate) const TO_ESCALATE: &str = "SELECT request FROM requests WHERE escalate_at <= ?1 AND state = 'pending' LIMIT ?2";
+
+/// Passes on what has waited too long, once each.
+pub(crate) fn pass_on(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let late: Vec<RequestId> = tx.list(TO_ESCALATE, params![tx.now.as_ms(), SWEEP_ROWS_MAX as i64], |row| parsed(row, "request"))?;
+    let gate = tx.gate()?;
+    let mut passed_on = 0;
+    for request in &late {
+        let stored = load_request(tx, request)?;
+        // The column only finds the request; the signed row says when.
+        let members = stored.frozen.members();
+        let row = gate.table.row(&members.tool).filter(|row| row.digest() == members.row_sha256);
+        let due = row.and_then(|row| row.escalate_after_s).map(|after_s| members.created_at.plus_s(after_s));
+        let known = tx.log().decisions(request)?.escalated;
+        let position = if due.is_some_and(|due| due <= tx.now) && !known { Some(stage(tx, &stored)?) } else { None };
+        passed_on += usize::from(position.is_some());
+        tx.execute_one(
+            "UPDATE requests SET escalate_at = NULL, escalated_position = coalesce(?1, escalated_position) WHERE request = ?2",
+            params![position.map(to_i64).transpose()?, request.to_string()],
+        )?;
+    }
+    Ok(passed_on)
+}
+
+/// Holds what the next role needs in order to see the request: its consoles have had nothing of it so far.
+fn stage(tx: &mut Tx<'_>, stored: &StoredRequest) -> Result<u64, StoreError> {
+    let members = stored.frozen.members();
+    let says: Option<String> = tx.find("SELECT says FROM calls WHERE call = ?1", [members.call.to_string()], |row| row.get(0))?.flatten();
+    let claims = Json::object([
+        ("call", text(members.call)),
+        ("tool", text(&members.tool)),
+        ("agent", optional_text(members.agents.first().map(|link| &link.agent))),
+        ("request_sha256", stored.frozen.request_sha256().into()),
+        ("row_sha256", members.row_sha256.into()),
+        ("expires_at", text(stored.waits_until)),
+    ]);
+    let frozen = String::from_utf8(stored.frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
+    let body = Json::object([("frozen", frozen.into()), ("says", says.into())]);
+    // A row that names nobody to pass it on to reminds those who let it wait.
+    let mut roles: Vec<Name> = members.needs.iter().filter_map(|need| need.escalate_to.clone()).collect();
+    if roles.is_empty() {
+        roles = stored.roles();
+    }
+    roles.sort();
+    roles.dedup();
+    tx.stage(Entry::new(RecordType::RequestEscalated, claims).of_request(stored.request).readable_by(roles).with_body(body))
+}

@@ -1,0 +1,89 @@
+//! Requests whose agent is gone without ever having had the call's id. Nobody would learn what an approval brought about,
+//! so none is given until the same call comes again; after a while the request ends.
+
+use rusqlite::params;
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::ids::{CallId, Name, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::record::RecordType;
+use vidimus_core::request::{RequestInput, RequestState};
+
+use crate::codec::parsed;
+use crate::engine::Rank;
+use crate::error::StoreError;
+use crate::limits::{ORPHAN_S, SWEEP_ROWS_MAX};
+use crate::operations::load_request;
+use crate::requests;
+use crate::rows::StoredRequest;
+use crate::sweeps::certain;
+use crate::tx::{Attempt, Entry, Tx};
+use crate::{Moment, Store};
+
+/// Orphans whose time to come back is over.
+pub(crate) const OVER_ORPHANS: &str =
+    "SELECT request FROM requests WHERE orphaned_until <= ?1 AND state IN ('pending', 'approved') LIMIT ?2";
+
+impl Store {
+    /// Records that whoever made this call was gone before its answer could be written. Tells whether something changed: a
+    /// call that runs, or has ended, goes its way.
+    pub async fn orphan_call(&self, moment: Moment, agent: Name, call: CallId) -> Result<bool, StoreError> {
+        self.engine
+            .write(moment, Rank::Stop, move |tx| {
+                let sql = "SELECT request FROM requests JOIN calls USING (call)
+                           WHERE call = ?1 AND agent = ?2 AND state IN ('pending', 'approved') AND orphaned_until IS NULL";
+                let found = tx.find(sql, params![call.to_string(), agent.as_str()], |row| parsed(row, "request"))?;
+                let Some(request) = found else { return Ok(false) };
+                let stored = load_request(tx, &request)?;
+                stage(tx, &stored, true)?;
+                Ok(true)
+            })
+            .await
+    }
+
+    /// Records that the agent of this call has shown that it has its id. Tells whether it had been given up.
+    pub async fn hear_of_call(&self, moment: Moment, agent: Name, call: CallId) -> Result<bool, StoreError> {
+        self.engine
+            .write(moment, Rank::Plain, move |tx| {
+                let sql = "SELECT 1 FROM calls WHERE call = ?1 AND agent = ?2";
+                let own = tx.find(sql, params![call.to_string(), agent.as_str()], |_| Ok(()))?.is_some();
+                if own { take_back(tx, &call) } else { Ok(false) }
+            })
+            .await
+    }
+}
+
+/// The agent is back: what it asked for may be approved again. Tells whether it had been gone.
+pub(crate) fn take_back(tx: &mut Tx<'_>, call: &CallId) -> Result<bool, StoreError> {
+    let sql = "SELECT request FROM requests WHERE call = ?1 AND orphaned_until IS NOT NULL AND state IN ('pending', 'approved')";
+    let Some(request) = tx.find(sql, [call.to_string()], |row| parsed(row, "request"))? else { return Ok(false) };
+    let stored = load_request(tx, &request)?;
+    stage(tx, &stored, false)?;
+    Ok(true)
+}
+
+fn stage(tx: &mut Tx<'_>, stored: &StoredRequest, orphaned: bool) -> Result<(), StoreError> {
+    let until = orphaned.then(|| tx.now.plus_s(ORPHAN_S).as_ms());
+    tx.execute_one("UPDATE requests SET orphaned_until = ?1 WHERE request = ?2", params![until, stored.request.to_string()])?;
+    let claims = Json::object([("orphaned", orphaned.into())]);
+    tx.stage(Entry::new(RecordType::RequestOrphaned, claims).of_request(stored.request).readable_by(stored.roles()))?;
+    Ok(())
+}
+
+/// Ends the requests whose agents did not come back.
+pub(crate) fn end(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let over: Vec<RequestId> = tx.list(OVER_ORPHANS, params![tx.now.as_ms(), SWEEP_ROWS_MAX as i64], |row| parsed(row, "request"))?;
+    for request in &over {
+        let stored = load_request(tx, request)?;
+        certain(withdraw(tx, &stored))?;
+    }
+    Ok(over.len())
+}
+
+/// What nobody has decided is withdrawn. What was approved before its agent went is stale: only what waits is withdrawn.
+fn withdraw(tx: &mut Tx<'_>, stored: &StoredRequest) -> Attempt<()> {
+    if stored.state == RequestState::Approved {
+        return requests::make_stale(tx, stored, &Refusal::new(Code::RequestOrphaned, "the agent did not come back"));
+    }
+    requests::advance(tx, stored, RequestInput::Withdraw)?;
+    requests::stage_end(tx, stored, RecordType::RequestWithdrawn, RequestState::Withdrawn, Code::RequestOrphaned)
+}
