@@ -386,6 +386,9 @@ fn a_quorum_counts_persons_each_for_one_need() {
     }
 }
 
+/// Approvals, and how many of them count before and after passing on, and whether they are enough.
+type Counted<'a> = (&'a [Approval], (u32, bool), (u32, bool));
+
 #[test]
 fn once_passed_on_the_next_role_counts_where_the_first_falls_short() {
     let world = world();
@@ -395,8 +398,7 @@ fn once_passed_on_the_next_role_counts_where_the_first_falls_short() {
         Need { role: name("cfo"), quorum: 1, escalate_to: None },
     ];
     let frozen = FrozenRequest::freeze(draft).expect("frozen");
-    // Approvals, what they give before and after, and whether that is enough.
-    let cases: &[(&[Approval], (u32, bool), (u32, bool))] = &[
+    let cases: &[Counted<'_>] = &[
         (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "cfo")], (3, true), (3, true)),
         // The second holder of the next role stands in for the missing one of the first; the first is not counted twice.
         (&[approval(1, "billing-approver"), approval(3, "cfo"), approval(4, "cfo")], (2, false), (3, true)),
