@@ -10,6 +10,7 @@ use tokio::sync::{broadcast, watch};
 use vidimus_api::client::ApproverClient;
 use vidimus_core::roster::{KeyUse, Person, Roster};
 
+use crate::answer::Answering;
 use crate::cards::Cards;
 use crate::clock;
 use crate::enrolment::{Kept, Membership};
@@ -73,6 +74,8 @@ pub struct Shared {
     /// Why the mirror cannot be written, if so.
     pub mirror_fault: Option<Told>,
     pub notices_fault: Option<Told>,
+    /// The main window is to show the reconcile desk when it asks next.
+    pub desk_wanted: bool,
     pub settings: Settings,
 }
 
@@ -95,6 +98,7 @@ pub struct Console {
     mirror: Mutex<Option<Mirror>>,
     pin: Mutex<PinSession>,
     reviews: Mutex<BTreeMap<String, Review>>,
+    answerings: Mutex<BTreeMap<String, Answering>>,
     changes: broadcast::Sender<Change>,
     /// Counts enrolments, so that the link begins anew.
     generation: watch::Sender<u64>,
@@ -118,6 +122,7 @@ impl Console {
             mirror: Mutex::new(None),
             pin: Mutex::new(PinSession::default()),
             reviews: Mutex::new(BTreeMap::new()),
+            answerings: Mutex::new(BTreeMap::new()),
             changes: broadcast::channel(CHANGES_KEPT).0,
             generation: watch::channel(0).0,
             profile,
@@ -134,6 +139,11 @@ impl Console {
 
     pub fn reviews(&self) -> MutexGuard<'_, BTreeMap<String, Review>> {
         held(&self.reviews)
+    }
+
+    /// The open windows in which outcomes are answered, by operation.
+    pub fn answerings(&self) -> MutexGuard<'_, BTreeMap<String, Answering>> {
+        held(&self.answerings)
     }
 
     /// The mirror, once this console is enrolled.

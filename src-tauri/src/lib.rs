@@ -2,10 +2,12 @@
 //!
 //! Everything but `shell` and `tray` is plain Rust that knows no window system and is tested without one.
 
+pub mod answer;
 pub mod args;
 pub mod cards;
 pub mod clock;
 pub mod console;
+pub mod desk;
 pub mod enrolment;
 pub mod errors;
 pub mod frame;
@@ -23,6 +25,7 @@ pub mod screen_lock;
 pub mod settings;
 pub mod sheets;
 pub mod shell;
+pub mod signing;
 pub mod strings;
 pub mod tables;
 #[cfg(test)]

@@ -73,6 +73,8 @@ pub const PART_CHARS: usize = 400;
 pub const PARTS_PER_PAGE: usize = 60;
 /// Milliseconds before the end from which more time is offered in words.
 pub const CLOSING_WITHIN_MS: i64 = 120_000;
+/// Bytes of one attached file: a page or a picture that shows what happened.
+pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
 /// Operations in doubt that are listed: more than anybody can look into in a day.
 pub const OUTCOMES_MAX: usize = 500;
 /// Records about one operation that are shown: its attempts are few, its pages every quarter of an hour.

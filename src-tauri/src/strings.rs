@@ -9,8 +9,10 @@ macro_rules! texts {
 }
 
 mod deciding;
+mod reconcile;
 
 pub use deciding::*;
+pub use reconcile::*;
 
 // The frame of every window.
 texts! {
@@ -463,8 +465,10 @@ pub fn operation(state: &str, at: &str, attempt: Option<u64>) -> String {
         "executing" => "Sent to the tool",
         "succeeded" => "Executed: the tool answered that it is done",
         "failed" => "Not executed: the tool refused it, nothing happened",
-        "unknown" => "Sent, but the outcome is not known. Do not send it again",
-        "needs_reconciliation" => "The outcome could not be established. A person has to look",
+        "unknown" => "Approved and sent, but the result is not known. Do not send it again. It is in Reconcile (E-EXE-2)",
+        "needs_reconciliation" => {
+            "Approved and sent, but the result could not be established. Do not send it again. A person answers it in Reconcile (E-EXE-2)"
+        }
         "partial" => "A person established that part of it happened",
         "not_happened" => "A person established that it did not happen",
         "not_started" => "Never sent; nothing happened",

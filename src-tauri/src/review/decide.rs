@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use vidimus_api::client::{ApproverClient, ClientError};
-use vidimus_api::raw_json;
 use vidimus_api::request::{Challenge, ChallengeRequest, DecisionRequest, Denial};
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, reason_sha256};
-use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{RequestId, Reversibility};
 use vidimus_core::limits::DECISION_TTL_S_MAX;
 use vidimus_core::sign::SecretKey;
@@ -17,11 +15,12 @@ use vidimus_core::sign::SecretKey;
 use crate::clock;
 use crate::console::{Change, Console, Standing};
 use crate::errors::Told;
-use crate::keys::{self, KeyError, Pin, Seed};
+use crate::keys::Pin;
 use crate::limits::{DECISION_TRIES_MAX, HOLD_MS, RECONNECT_FIRST_MS};
 use crate::random;
 use crate::review::question::Verdict;
 use crate::review::{Panel, Review, ShownReceipt, acts, context, locks, reason, receipt, signed_bytes, state};
+use crate::signing::{self, Unlocking};
 use crate::strings;
 use crate::text::time;
 
@@ -62,12 +61,6 @@ struct Admitted {
     denial: Option<Denial>,
     context: String,
     unlocking: Unlocking,
-}
-
-/// How the key is had.
-struct Unlocking {
-    pin: Pin,
-    always_pin: bool,
 }
 
 /// Decides. One at a time for a request; the nonce serves once.
@@ -211,7 +204,7 @@ fn admit_act(console: &Console, review: &Review, kind: DecisionKind, pin: Pin, n
 
 async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted) -> Result<ShownReceipt, Told> {
     let Admitted { kind, reason, denial, context, unlocking } = admitted;
-    let seed = unlock(console, request, unlocking).await?;
+    let seed = signing::unlock(console, unlocking, |line| progress(console, request, line)).await?;
     let key = SecretKey::from_seed(&seed);
     let client = console.shared().client.clone().ok_or_else(|| Told::new("E-NET-1", strings::GATE_UNREACHABLE))?;
     let standing = console.standing().ok_or_else(|| Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER))?;
@@ -246,7 +239,7 @@ async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted
         expires_at: challenge.expires_at.min(challenge.issued_at.plus_s(DECISION_TTL_S_MAX)),
     };
     let envelope = statement.sign(&key).map_err(|refusal| Told::new("E-NET-3", refusal.message))?;
-    let body = DecisionRequest { envelope: raw_envelope(&envelope)?, reason, reason_salt, context: Some(context), denial };
+    let body = DecisionRequest { envelope: signing::raw_envelope(&envelope)?, reason, reason_salt, context: Some(context), denial };
     progress(console, request, strings::sent(&now_text(console)));
     let received = hand_in(&client, &id, &body).await?;
     receipt::verify(console, &id, &envelope, &received, kind)
@@ -271,37 +264,8 @@ async fn tie(console: &Console, client: &ApproverClient, id: &RequestId, standin
     if challenge.roster_sha256 != roster_sha256 {
         return Err(Told::new("E-REQ-9", strings::ROSTER_MOVES));
     }
-    let head = console
-        .read(|mirror| Ok(CheckpointRef { size: mirror.size(), root: mirror.root() }))
-        .ok_or_else(|| Told::new("E-AUD-3", strings::MIRROR_UNWRITABLE))?;
+    let head = signing::verified_head(console)?;
     Ok(Tie { challenge, roster_sha256, head })
-}
-
-/// The approval key: from the session of an earlier PIN where that is enough, else from the keyring.
-async fn unlock(console: &Arc<Console>, request: &str, unlocking: Unlocking) -> Result<Seed, Told> {
-    let Unlocking { pin, always_pin } = unlocking;
-    let now_ms = clock::now_ms();
-    let told = |error: &KeyError| Told::of_key(error, now_ms);
-    if !always_pin
-        && pin.is_empty()
-        && let Some(seed) = console.pin().seed(now_ms)
-    {
-        return Ok(seed.clone());
-    }
-    let membership = console.membership().ok_or_else(|| Told::new("E-KEY-4", strings::NOT_ENROLLED))?;
-    let (keyring, waits) = (console.keyring.clone(), console.waits.clone());
-    let binding = membership.binding(&console.profile);
-    let unlock = move || {
-        let sealed = keyring.approval_key(&binding)?;
-        waits.attempt(now_ms, || sealed.open(&pin, &binding))
-    };
-    let locked = || progress(console, request, told(&KeyError::Locked).line());
-    let seed = keys::asked(unlock, locked).await.map_err(|error| told(&error))?;
-    if SecretKey::from_seed(&seed).public() != membership.approval_key {
-        return Err(told(&KeyError::Foreign));
-    }
-    console.pin().begin(seed.clone(), now_ms);
-    Ok(seed)
 }
 
 /// Sends, and sends the same envelope again where the answer was lost: the gate answers it once.
@@ -321,13 +285,6 @@ async fn hand_in(client: &ApproverClient, id: &RequestId, body: &DecisionRequest
         ClientError::Unreachable(_) => Told::new("E-NET-2", strings::NOT_CONFIRMED),
         other => Told::of_gate(&other),
     })
-}
-
-fn raw_envelope(envelope: &Envelope) -> Result<vidimus_api::RawJson, Told> {
-    let malformed = || Told::new("E-NET-3", strings::GATE_UNREADABLE);
-    let bytes = envelope.to_json().canonical().map_err(|_| malformed())?;
-    let text = String::from_utf8(bytes).map_err(|_| malformed())?;
-    raw_json(text).map_err(|_| malformed())
 }
 
 fn now_text(console: &Console) -> String {

@@ -70,7 +70,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
 }
 
 /// The connection, the key, and whether this person may decide.
-pub(super) fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
+pub fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
     let mut found = Vec::new();
     let shared = console.shared();
     match &shared.gate {
@@ -112,7 +112,7 @@ fn orphaned(console: &Console, review: &Review) -> Option<Told> {
     waits.then(|| Told::new("E-REQ-12", strings::orphaned(&time::hour_minute(listed.waits_until_ms, &console.zone))))
 }
 
-fn log_locks(console: &Console) -> Vec<Told> {
+pub fn log_locks(console: &Console) -> Vec<Told> {
     let mut found = Vec::new();
     if let Some((position, _)) = console.mirror().as_ref().and_then(|mirror| mirror.broken().map(|(at, what)| (at, what.to_owned()))) {
         found.push(Told::new("E-AUD-1", strings::log_broken(position)));
@@ -150,7 +150,7 @@ fn soft(review: &Review, now_ms: i64) -> Vec<String> {
     found
 }
 
-fn pages_of(unseen: &[(usize, usize)]) -> Vec<usize> {
+pub fn pages_of(unseen: &[(usize, usize)]) -> Vec<usize> {
     let mut pages: Vec<usize> = unseen.iter().map(|(_, page)| *page).collect();
     pages.dedup();
     pages

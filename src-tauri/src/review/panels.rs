@@ -94,15 +94,15 @@ fn kept() -> Element {
         .child(button("copy-kept", strings::COPY_TYPED))
 }
 
-fn button(id: &'static str, text: impl Into<String>) -> Element {
+pub fn button(id: &'static str, text: impl Into<String>) -> Element {
     el(Tag::Button).attr("type", "button").attr("id", id).text(text)
 }
 
-fn key(text: &'static str) -> Element {
+pub fn key(text: &'static str) -> Element {
     el(Tag::Span).class("key").attr("aria-hidden", "true").text(text)
 }
 
-fn live(name: &'static str) -> Element {
+pub fn live(name: &'static str) -> Element {
     el(Tag::Span).attr("data-live", name)
 }
 
@@ -124,13 +124,14 @@ fn bar() -> Element {
         )
         .child(button("start-retracting", strings::WITHDRAW_MINE).flag("hidden", true))
         .child(button("start-revoking", strings::STOP_IT).flag("hidden", true))
+        .child(button("desk", strings::OPEN_RECONCILE).flag("hidden", true))
 }
 
-fn panel(id: &'static str) -> Element {
+pub fn panel(id: &'static str) -> Element {
     el(Tag::Section).class("panel").attr("id", id).attr("data-part", id).flag("hidden", true)
 }
 
-fn heading(text: impl Into<String>) -> Element {
+pub fn heading(text: impl Into<String>) -> Element {
     el(Tag::H2).attr("tabindex", "-1").text(text)
 }
 
@@ -166,12 +167,12 @@ fn approve(card: &Card, others: &[String]) -> Element {
         .child(el(Tag::Ul).class("steps").attr("id", "progress").attr("data-part", "progress"))
 }
 
-fn message() -> Element {
+pub fn message() -> Element {
     el(Tag::P).class("message bad").attr("data-part", "message").attr("data-live", "message").attr("role", "status")
 }
 
 /// Asked before typed text goes.
-fn discard() -> Element {
+pub fn discard() -> Element {
     el(Tag::Div)
         .class("row asked")
         .attr("id", "discard")
@@ -191,7 +192,7 @@ fn undo(card: &Card) -> Element {
     el(Tag::P).attr("data-part", "undo").text(strings::UNDO).child(literal::inline(words))
 }
 
-fn pin(id: &'static str) -> Element {
+pub fn pin(id: &'static str) -> Element {
     el(Tag::Div)
         .class("field")
         .attr("data-pin", if id == "pin" { "approve" } else { "other" })
@@ -208,7 +209,7 @@ fn pin(id: &'static str) -> Element {
         )
 }
 
-fn cancel() -> Element {
+pub fn cancel() -> Element {
     el(Tag::Button).attr("type", "button").attr("data-cancel", "").text(strings::CANCEL).child(key("Esc"))
 }
 
@@ -369,6 +370,7 @@ fn receipt() -> Element {
                 .class("row")
                 .child(button("retract-mine", strings::WITHDRAW_MINE).flag("hidden", true))
                 .child(button("stop-it", strings::STOP_IT).flag("hidden", true))
+                .child(button("to-desk", strings::OPEN_RECONCILE).flag("hidden", true))
                 .child(button("next", strings::NEXT).child(key("J")))
                 .child(button("close", strings::CLOSE).child(key("Esc"))),
         )

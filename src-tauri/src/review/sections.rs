@@ -17,12 +17,7 @@ use crate::trusted::literal;
 
 /// The sentence, the chips and the deadline.
 pub fn lead(card: &Card) -> Element {
-    let heading = el(Tag::H1).class("sentence").attr("id", "title").attr("tabindex", "-1").attr("data-part", "sentence");
-    let heading = match &card.sentence {
-        Some(pieces) => heading.children(pieces.iter().map(piece)),
-        None => heading.text(strings::no_template_title(&card.listed.tool, card.values.len())),
-    };
-    let mut lead = el(Tag::Div).class("lead").attr("data-part", "lead").child(heading);
+    let mut lead = el(Tag::Div).class("lead").attr("data-part", "lead").child(sentence(card));
     if let Some(row) = &card.row
         && let Some(summary) = &row.summary
     {
@@ -30,6 +25,15 @@ pub fn lead(card: &Card) -> Element {
         lead = lead.child(el(Tag::P).class("quiet").attr("data-part", "sentence-source").text(strings::sentence_from(&paths)));
     }
     lead.child(chips(card)).child(deadline())
+}
+
+/// The row's sentence as the heading of the page.
+pub fn sentence(card: &Card) -> Element {
+    let heading = el(Tag::H1).class("sentence").attr("id", "title").attr("tabindex", "-1").attr("data-part", "sentence");
+    match &card.sentence {
+        Some(pieces) => heading.children(pieces.iter().map(piece)),
+        None => heading.text(strings::no_template_title(&card.listed.tool, card.values.len())),
+    }
 }
 
 fn piece(piece: &Piece) -> Element {
@@ -55,7 +59,7 @@ fn chips(card: &Card) -> Element {
     chips
 }
 
-fn friction_chip(friction: Reversibility) -> Element {
+pub fn friction_chip(friction: Reversibility) -> Element {
     let (class, icon) = match friction {
         Reversibility::Reversible => ("chip reversible", "↺"),
         Reversibility::Compensable => ("chip compensable", "≈"),
@@ -219,7 +223,7 @@ pub fn facts(console: &Console, card: &Card) -> Element {
     el(Tag::Section).class("block").attr("data-part", "facts").child(header(strings::WHO_WHERE_WHEN)).child(inner().child(list))
 }
 
-fn person_name(console: &Console, id: &vidimus_core::ids::PersonId) -> String {
+pub fn person_name(console: &Console, id: &vidimus_core::ids::PersonId) -> String {
     let roster = console.read(crate::mirror::Mirror::roster).flatten();
     roster.and_then(|roster| roster.person(id).map(|person| person.name.clone())).unwrap_or_else(|| id.to_string())
 }

@@ -42,6 +42,8 @@ pub struct ReviewState {
     pub can_revoke: bool,
     pub can_more_time: bool,
     pub more_time: String,
+    /// The outcome is in doubt: the way to the reconcile desk is offered.
+    pub in_doubt: bool,
     /// Said beside typed text of a request that ended meanwhile.
     pub kept: String,
     pub unseen: Vec<Unseen>,
@@ -127,6 +129,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         kept: kept(&locks, &listed),
         hard_locks: locks.hard,
         soft_locks: locks.soft,
+        in_doubt: in_doubt(console, &listed.request),
         standing: acts.standing,
         closing: acts.closing,
         notice: review.notice.clone(),
@@ -139,6 +142,11 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         question: question(review, now_ms),
         receipt,
     }
+}
+
+fn in_doubt(console: &Console, request: &str) -> bool {
+    let outcome = console.read(|mirror| mirror.outcome_of_request(request)).flatten();
+    outcome.is_some_and(|outcome| matches!(outcome.state.as_str(), "unknown" | "needs_reconciliation"))
 }
 
 fn kept(locks: &Locks, listed: &RequestRow) -> String {

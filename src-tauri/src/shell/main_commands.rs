@@ -1,10 +1,11 @@
 //! What the main window may ask: reads, its settings, and that a trusted window be opened.
 
 use serde::Serialize;
-use tauri::{AppHandle, Emitter, Manager, State};
+use tauri::{AppHandle, Emitter, Manager, State, WebviewWindow};
 
-use super::{Shared, notices, windows};
+use super::{Shared, answer_commands, notices, windows};
 use crate::console::Change;
+use crate::desk::{self, DeskDetail, DeskPage};
 use crate::errors::Told;
 use crate::frame::{self, ConsoleState, SettingsText};
 use crate::inbox::{self, InboxPage, InboxQuery};
@@ -53,6 +54,45 @@ pub async fn save_settings(app: AppHandle, console: State<'_, Shared>, settings:
 #[tauri::command]
 pub async fn open_review(app: AppHandle, console: State<'_, Shared>, request: String) -> Result<(), Told> {
     windows::open_review(&app, &console, &request)
+}
+
+#[tauri::command]
+pub async fn desk(console: State<'_, Shared>) -> Result<DeskPage, Told> {
+    Ok(desk::page(&console))
+}
+
+#[tauri::command]
+pub async fn desk_item(console: State<'_, Shared>, operation: String) -> Result<Option<DeskDetail>, Told> {
+    Ok(desk::detail(&console, &operation))
+}
+
+/// Whether a notification, the tray or another window asked for the reconcile desk; it is told once.
+#[tauri::command]
+pub async fn desk_wanted(console: State<'_, Shared>) -> Result<bool, Told> {
+    Ok(std::mem::take(&mut console.shared().desk_wanted))
+}
+
+#[tauri::command]
+pub async fn outcome_opened(window: WebviewWindow, console: State<'_, Shared>, operation: String) -> Result<(), Told> {
+    // Nobody looks at a window that is not in front: people are told until somebody does.
+    if window.is_focused().unwrap_or(false) {
+        answer_commands::say_opened(&console, operation);
+    }
+    Ok(())
+}
+
+#[tauri::command]
+pub async fn ask_provider(console: State<'_, Shared>, operation: String) -> Result<String, Told> {
+    let unknown = || Told::new("E-LINK-1", strings::NOTHING_IN_DOUBT);
+    let key = operation.parse().map_err(|_| unknown())?;
+    let client = console.shared().client.clone().ok_or_else(|| Told::new("E-NET-1", strings::GATE_UNREACHABLE))?;
+    let report = client.ask_status(&key).await.map_err(|error| Told::of_gate(&error))?;
+    Ok(strings::provider_says(&report.answer, &crate::text::literal::one_line(&report.detail)))
+}
+
+#[tauri::command]
+pub async fn open_answer(app: AppHandle, console: State<'_, Shared>, operation: String) -> Result<(), Told> {
+    windows::open_answer(&app, &console, &operation)
 }
 
 #[tauri::command]

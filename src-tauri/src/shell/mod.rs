@@ -2,6 +2,7 @@
 //!
 //! No rule lives here: each function forwards to a plain module.
 
+mod answer_commands;
 pub mod environment;
 mod main_commands;
 mod notices;
@@ -79,6 +80,12 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
             main_commands::settings,
             main_commands::save_settings,
             main_commands::open_review,
+            main_commands::desk,
+            main_commands::desk_item,
+            main_commands::desk_wanted,
+            main_commands::outcome_opened,
+            main_commands::ask_provider,
+            main_commands::open_answer,
             main_commands::open_enrolment,
             main_commands::open_keys,
             review_commands::review_state,
@@ -89,6 +96,14 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
             review_commands::review_next,
             review_commands::review_close,
             review_commands::review_save_evidence,
+            review_commands::review_desk,
+            answer_commands::answer_state,
+            answer_commands::answer_seen,
+            answer_commands::answer_form,
+            answer_commands::answer_attach,
+            answer_commands::answer_sign,
+            answer_commands::answer_original,
+            answer_commands::answer_close,
             sheet_commands::enrolment_state,
             sheet_commands::enrolment_act,
             sheet_commands::keys_state,
@@ -153,6 +168,9 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
                 review.open = false;
                 review.focused_since_ms = None;
             }
+            if let Some(operation) = windows::operation_of(label) {
+                console.answerings().remove(operation);
+            }
         }
         WindowEvent::Focused(focused) => {
             if label == windows::MAIN {
@@ -160,6 +178,11 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
             }
             if let Some(request) = windows::request_of(label) {
                 windows::note_focus(&console, request, *focused);
+            }
+            if let Some(operation) = windows::operation_of(label)
+                && let Some(answering) = console.answerings().get_mut(operation)
+            {
+                windows::set_focus(&mut answering.reading, *focused, console.now_ms());
             }
         }
         _ => {}
@@ -184,4 +207,12 @@ fn draw_review(console: &Shared, request: &str, query: &str) -> Option<crate::tr
     let mut reviews = console.reviews();
     let review = reviews.get_mut(request)?;
     Some(crate::review::page::draw(console, review, view, page).document())
+}
+
+/// The page of an answer window, drawn now.
+fn draw_answer(console: &Shared, operation: &str, query: &str) -> Option<crate::trusted::Document> {
+    let (view, page) = View::of_query(query);
+    let mut answerings = console.answerings();
+    let answering = answerings.get_mut(operation)?;
+    Some(crate::answer::page::draw(console, answering, view, page).document())
 }

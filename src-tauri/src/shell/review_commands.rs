@@ -123,6 +123,14 @@ pub async fn review_next(app: AppHandle, window: WebviewWindow, console: State<'
     Ok(())
 }
 
+/// Leads to the reconcile desk: an outcome in doubt is not this window's.
+#[tauri::command]
+pub async fn review_desk(app: AppHandle, window: WebviewWindow, console: State<'_, Shared>) -> Result<(), Told> {
+    windows::request_of(window.label()).ok_or_else(closed)?;
+    windows::show_desk(&app, &console);
+    Ok(())
+}
+
 #[tauri::command]
 pub async fn review_close(window: WebviewWindow) -> Result<(), Told> {
     windows::request_of(window.label()).ok_or_else(closed)?;

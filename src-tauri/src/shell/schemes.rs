@@ -3,10 +3,11 @@
 use tauri::http::{Request, Response, StatusCode};
 use tauri::{AppHandle, Builder, Manager, UriSchemeContext, Wry};
 
-use super::{Shared, draw_review, sheet_commands, windows};
+use super::{Shared, draw_answer, draw_review, sheet_commands, windows};
 use crate::trusted::Document;
 
 pub const REVIEW: &str = "vidimus-review";
+pub const ANSWER: &str = "vidimus-answer";
 pub const ENROLMENT: &str = "vidimus-enrolment";
 pub const KEYS: &str = "vidimus-keys";
 
@@ -15,6 +16,7 @@ type Answer = Response<Vec<u8>>;
 pub fn register(builder: Builder<Wry>) -> Builder<Wry> {
     builder
         .register_asynchronous_uri_scheme_protocol(REVIEW, |context, request, responder| respond(context, request, responder, review))
+        .register_asynchronous_uri_scheme_protocol(ANSWER, |context, request, responder| respond(context, request, responder, answer_page))
         .register_asynchronous_uri_scheme_protocol(ENROLMENT, |context, request, responder| respond(context, request, responder, enrolment))
         .register_asynchronous_uri_scheme_protocol(KEYS, |context, request, responder| respond(context, request, responder, keys))
 }
@@ -42,6 +44,16 @@ fn review(app: &AppHandle, label: &str, request: &Request<Vec<u8>>) -> Option<Do
     }
     let console = app.state::<Shared>();
     draw_review(&console, own, request.uri().query().unwrap_or_default())
+}
+
+fn answer_page(app: &AppHandle, label: &str, request: &Request<Vec<u8>>) -> Option<Document> {
+    let own = windows::operation_of(label)?;
+    let asked = request.uri().path().trim_start_matches('/');
+    if asked != own {
+        return None;
+    }
+    let console = app.state::<Shared>();
+    draw_answer(&console, own, request.uri().query().unwrap_or_default())
 }
 
 fn enrolment(app: &AppHandle, label: &str, _request: &Request<Vec<u8>>) -> Option<Document> {

@@ -1,9 +1,10 @@
 //! The windows: who may open, where they may go, and that none comes forward by itself.
 
 use tauri::webview::{NewWindowResponse, PageLoadEvent};
-use tauri::{AppHandle, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
+use tauri::{AppHandle, Emitter, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 
-use super::{Shared, review_commands, sheet_commands};
+use super::{Shared, answer_commands, review_commands, sheet_commands};
+use crate::answer::Answering;
 use crate::console::Change;
 use crate::errors::Told;
 use crate::limits::REVIEW_WINDOWS_MAX;
@@ -16,6 +17,7 @@ pub const MAIN: &str = "main";
 pub const ENROLMENT: &str = "enrolment";
 pub const KEYS: &str = "keys";
 const REVIEW_PREFIX: &str = "review-";
+const ANSWER_PREFIX: &str = "answer-";
 
 /// Milliseconds after which a window is shown even if its page is not painted.
 const SHOWN_AFTER_MS: u64 = 3_000;
@@ -23,6 +25,11 @@ const SHOWN_AFTER_MS: u64 = 3_000;
 /// The request of a review window, by its label.
 pub fn request_of(label: &str) -> Option<&str> {
     label.strip_prefix(REVIEW_PREFIX)
+}
+
+/// The operation of an answer window, by its label.
+pub fn operation_of(label: &str) -> Option<&str> {
+    label.strip_prefix(ANSWER_PREFIX)
 }
 
 pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Result<()> {
@@ -46,6 +53,14 @@ pub fn show_main(app: &AppHandle, console: &Shared) {
         // A desktop that gives no window leaves what is open.
         None => drop(open_main(app, console, false)),
     }
+}
+
+/// Shows the main window with the reconcile desk.
+pub fn show_desk(app: &AppHandle, console: &Shared) {
+    console.shared().desk_wanted = true;
+    show_main(app, console);
+    // A window that is only being made asks by itself.
+    let _ = app.emit_to(MAIN, "desk_wanted", ());
 }
 
 /// The main window goes; the program ends with the last window.
@@ -93,6 +108,33 @@ pub fn open_review(app: &AppHandle, console: &Shared, request: &str) -> Result<(
     show_late(&window);
     console.tell(Change::Opened(request.clone()));
     review_commands::ask_gate(console, request);
+    Ok(())
+}
+
+/// Opens the window in which an operation's outcome is answered, or raises it.
+pub fn open_answer(app: &AppHandle, console: &Shared, operation: &str) -> Result<(), Told> {
+    let unknown = || Told::new("E-LINK-1", strings::NOTHING_IN_DOUBT);
+    let key: vidimus_core::operation::OperationKey = operation.parse().map_err(|_| unknown())?;
+    let operation = key.to_string();
+    let label = format!("{ANSWER_PREFIX}{operation}");
+    if let Some(window) = app.get_webview_window(&label) {
+        raise(&window);
+        return Ok(());
+    }
+    let open = app.webview_windows().keys().filter(|label| operation_of(label).is_some()).count();
+    if open >= REVIEW_WINDOWS_MAX {
+        return Err(Told::new("E-UI-3", strings::TOO_MANY_ANSWERS));
+    }
+    let matter = crate::desk::matter(console, &operation).ok_or_else(unknown)?;
+    let environment = matter.card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());
+    let title = strings::in_doubt_title(environment, console.automated);
+    console.answerings().insert(operation.clone(), Answering::new(&matter, random::page_nonce(), console.now_ms()));
+    let window =
+        trusted(app, &label, super::schemes::ANSWER, &operation).title(title).inner_size(900.0, 860.0).min_inner_size(320.0, 400.0);
+    let window = window.build().map_err(|_| Told::new("E-UI-1", strings::WINDOW_FAILED))?;
+    show_late(&window);
+    answer_commands::begin(console, operation.clone());
+    answer_commands::say_opened(console, operation);
     Ok(())
 }
 
@@ -190,10 +232,15 @@ pub fn close_soon(window: WebviewWindow, then: impl FnOnce() + Send + 'static) {
 pub fn note_focus(console: &Shared, request: &str, focused: bool) {
     let now_ms = console.now_ms();
     if let Some(review) = console.reviews().get_mut(request) {
-        review.focused_since_ms = match (focused, review.focused_since_ms) {
-            (false, _) => None,
-            (true, Some(since)) => Some(since),
-            (true, None) => Some(now_ms),
-        };
+        set_focus(review, focused, now_ms);
     }
+}
+
+/// Notes that a window has the focus, and since when.
+pub fn set_focus(reading: &mut Review, focused: bool, now_ms: i64) {
+    reading.focused_since_ms = match (focused, reading.focused_since_ms) {
+        (false, _) => None,
+        (true, Some(since)) => Some(since),
+        (true, None) => Some(now_ms),
+    };
 }

@@ -10,12 +10,14 @@ use crate::strings;
 const STYLE: &str = include_str!("style.css");
 /// One script each: what every window with arguments does, and what this one does.
 const REVIEW_SCRIPT: &str = concat!("\"use strict\";\n(() => {\n", include_str!("common.js"), include_str!("review.js"), "})();\n");
+const ANSWER_SCRIPT: &str = concat!("\"use strict\";\n(() => {\n", include_str!("common.js"), include_str!("answer.js"), "})();\n");
 const SHEET_SCRIPT: &str = include_str!("sheet.js");
 
 /// Which trusted window a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowKind {
     Review,
+    Answer,
     Enrolment,
     Keys,
 }
@@ -51,6 +53,7 @@ impl Frame {
     pub fn document(&self) -> Document {
         let script = match self.kind {
             WindowKind::Review => REVIEW_SCRIPT,
+            WindowKind::Answer => ANSWER_SCRIPT,
             WindowKind::Enrolment | WindowKind::Keys => SHEET_SCRIPT,
         };
         let data: String = self.root_data().iter().map(|(name, value)| attribute(name, value)).collect();
@@ -72,6 +75,7 @@ impl Frame {
     fn root_data(&self) -> Vec<(&'static str, String)> {
         let (act, state, seen) = match self.kind {
             WindowKind::Review => ("", "", "review_seen"),
+            WindowKind::Answer => ("", "", "answer_seen"),
             WindowKind::Enrolment => ("enrolment_act", "enrolment_state", ""),
             WindowKind::Keys => ("keys_act", "keys_state", ""),
         };
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn scripts_and_style_stay_text_of_their_elements() {
-        for part in [STYLE, REVIEW_SCRIPT, SHEET_SCRIPT] {
+        for part in [STYLE, REVIEW_SCRIPT, ANSWER_SCRIPT, SHEET_SCRIPT] {
             assert!(!part.contains("</"), "would end its element");
             assert!(!part.contains("innerHTML") && !part.contains("eval("));
         }

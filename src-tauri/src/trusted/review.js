@@ -24,6 +24,7 @@ const apply = (state) => {
   disable(one("#start-more-time"), state.ended);
   for (const selector of ["#start-retracting", "#retract-mine"]) one(selector).hidden = !state.can_retract;
   for (const selector of ["#start-revoking", "#stop-it"]) one(selector).hidden = !state.can_revoke;
+  for (const selector of ["#desk", "#to-desk"]) one(selector).hidden = !state.in_doubt;
   one("#closing-row").hidden = state.closing === "";
   disable(one("#more-time-here"), !state.can_more_time);
   if (state.closing !== "" && !closingSaid) { closingSaid = true; say(state.closing); }
@@ -152,6 +153,7 @@ on("#discard-yes", back);
 on("#keep", () => { one("#discard").hidden = true; });
 on("#next", () => call("review_next", { nonce }));
 on("#close", () => call("review_close", { nonce }));
+for (const selector of ["#desk", "#to-desk"]) on(selector, () => call("review_desk"));
 on("#copy-hash", () => copyText(page.hash));
 on("#copy-kept", () => copyText(one("#kept-text").textContent));
 on("#save-evidence", () => call("review_save_evidence", { nonce }).then((text) => say(text), () => say(page.silent)));
