@@ -54,6 +54,13 @@ pub struct NoticesText {
 }
 
 #[derive(Debug, Clone, Serialize)]
+pub struct ReconcileText {
+    pub count: String,
+    /// Whether one of them waits for more than a day.
+    pub late: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
 pub struct ConsoleState {
     pub environment: Option<&'static str>,
     pub gate: StateText,
@@ -63,6 +70,8 @@ pub struct ConsoleState {
     pub automated: bool,
     pub mirror: MirrorText,
     pub notifications: NoticesText,
+    /// How many outcomes wait for people; nothing where none does.
+    pub reconcile: ReconcileText,
     pub theme: Theme,
     pub window_title: String,
 }
@@ -81,6 +90,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
     let standing = console.standing();
     let waiting = decidable(console).len();
     let mirror = mirror_text(console);
+    let (in_doubt, late) = crate::desk::counts(console);
     let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
     let environment = membership.as_ref().map(|membership| membership.environment.as_str());
     let person = match (&standing, &membership) {
@@ -119,6 +129,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
             available: shared.notices_fault.is_none(),
             error_id: shared.notices_fault.as_ref().map(|told| told.id),
         },
+        reconcile: ReconcileText { count: grouped(&in_doubt.to_string()), late: late > 0 },
         theme: shared.settings.theme,
         window_title: strings::window_title(environment, waiting, console.automated),
     }

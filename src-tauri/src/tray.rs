@@ -20,6 +20,7 @@ pub use host::has_host;
 
 const ID: &str = "vidimus";
 const ITEM_INBOX: &str = "tray-inbox";
+const ITEM_DESK: &str = "tray-reconcile";
 const ITEM_OPEN: &str = "tray-open";
 const ITEM_GATE: &str = "tray-gate";
 const ITEM_QUIT: &str = "tray-quit";
@@ -30,6 +31,8 @@ pub struct TrayState {
     pub waiting: usize,
     /// The soonest end of what waits, as the person reads it: `14:32`.
     pub next_expires: Option<String>,
+    /// Outcomes that only people can settle.
+    pub in_doubt: usize,
     pub gate: GateLine,
 }
 
@@ -45,6 +48,7 @@ pub enum GateLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrayAction {
     OpenInbox,
+    OpenDesk,
     OpenConsole,
     Quit,
 }
@@ -62,6 +66,7 @@ pub enum NoTray {
 pub struct Tray {
     icon: TrayIcon<Wry>,
     first_line: MenuItem<Wry>,
+    desk_line: MenuItem<Wry>,
     gate_line: MenuItem<Wry>,
     shown: Mutex<Option<TrayState>>,
 }
@@ -72,11 +77,12 @@ impl Tray {
     /// `directory` is where the system finds the drawn icons; it belongs to this console alone.
     pub fn build(app: &AppHandle, directory: &Path, act: impl Fn(&AppHandle, TrayAction) + Send + Sync + 'static) -> Result<Self, NoTray> {
         let first_line = MenuItem::with_id(app, ITEM_INBOX, strings::TRAY_NOTHING, true, None::<&str>)?;
+        let desk_line = MenuItem::with_id(app, ITEM_DESK, strings::TRAY_NONE_IN_DOUBT, true, None::<&str>)?;
         let gate_line = MenuItem::with_id(app, ITEM_GATE, "", false, None::<&str>)?;
         let open = MenuItem::with_id(app, ITEM_OPEN, strings::TRAY_OPEN, true, None::<&str>)?;
         let quit = MenuItem::with_id(app, ITEM_QUIT, strings::TRAY_QUIT, true, None::<&str>)?;
         let (above, below) = (PredefinedMenuItem::separator(app)?, PredefinedMenuItem::separator(app)?);
-        let menu = Menu::with_items(app, &[&first_line, &above, &open, &below, &gate_line, &quit])?;
+        let menu = Menu::with_items(app, &[&first_line, &desk_line, &above, &open, &below, &gate_line, &quit])?;
         let builder =
             TrayIconBuilder::with_id(ID).menu(&menu).icon(icon::drawn(icon::Variant::Offline, 0)?).temp_dir_path(directory).on_menu_event(
                 move |app, event| {
@@ -87,7 +93,7 @@ impl Tray {
             );
         // The library is loaded on first use, and its absence is a panic there, not an error.
         let icon = catch_unwind(AssertUnwindSafe(|| builder.build(app))).map_err(|_| NoTray::NoLibrary)??;
-        Ok(Self { icon, first_line, gate_line, shown: Mutex::new(None) })
+        Ok(Self { icon, first_line, desk_line, gate_line, shown: Mutex::new(None) })
     }
 
     /// Shows a new state. May be called on any thread while the main thread runs.
@@ -99,6 +105,7 @@ impl Tray {
             return Ok(());
         }
         self.first_line.set_text(menu_text(&first_line(state)))?;
+        self.desk_line.set_text(menu_text(&desk_line(state)))?;
         self.gate_line.set_text(menu_text(&gate_line(state)))?;
         let (variant, count) = (variant(state), state.waiting);
         if before.is_none_or(|before| (self::variant(&before), before.waiting) != (variant, count)) {
@@ -112,6 +119,7 @@ impl Tray {
 fn action(item: &str) -> Option<TrayAction> {
     match item {
         ITEM_INBOX => Some(TrayAction::OpenInbox),
+        ITEM_DESK => Some(TrayAction::OpenDesk),
         ITEM_OPEN => Some(TrayAction::OpenConsole),
         ITEM_QUIT => Some(TrayAction::Quit),
         _ => None,
@@ -124,6 +132,10 @@ fn first_line(state: &TrayState) -> String {
         (count, Some(next)) => strings::waiting_next(count, next),
         (count, None) => strings::waiting(count),
     }
+}
+
+fn desk_line(state: &TrayState) -> String {
+    if state.in_doubt == 0 { strings::TRAY_NONE_IN_DOUBT.to_owned() } else { strings::need_reconciliation(state.in_doubt) }
 }
 
 fn gate_line(state: &TrayState) -> String {
@@ -149,7 +161,12 @@ mod tests {
     use super::*;
 
     fn state(waiting: usize, next_expires: Option<&str>) -> TrayState {
-        TrayState { waiting, next_expires: next_expires.map(ToOwned::to_owned), gate: GateLine::Connected("Connected".to_owned()) }
+        TrayState {
+            waiting,
+            next_expires: next_expires.map(ToOwned::to_owned),
+            in_doubt: 0,
+            gate: GateLine::Connected("Connected".to_owned()),
+        }
     }
 
     #[test]
@@ -165,6 +182,13 @@ mod tests {
     }
 
     #[test]
+    fn the_second_line_counts_what_people_have_to_settle() {
+        for (in_doubt, expected) in [(0, "Nothing to reconcile"), (1, "1 needs reconciliation"), (2, "2 need reconciliation")] {
+            assert_eq!(desk_line(&TrayState { in_doubt, ..state(0, None) }), expected);
+        }
+    }
+
+    #[test]
     fn the_icon_follows_the_gate_and_the_count() {
         let offline = TrayState { gate: GateLine::NotConnected("Offline since 14:20".to_owned()), ..state(3, None) };
         assert_eq!(variant(&offline), icon::Variant::Offline);
@@ -175,6 +199,7 @@ mod tests {
     #[test]
     fn the_menu_opens_and_quits_and_decides_nothing() {
         assert_eq!(action(ITEM_INBOX), Some(TrayAction::OpenInbox));
+        assert_eq!(action(ITEM_DESK), Some(TrayAction::OpenDesk));
         assert_eq!(action(ITEM_OPEN), Some(TrayAction::OpenConsole));
         assert_eq!(action(ITEM_QUIT), Some(TrayAction::Quit));
         for other in [ITEM_GATE, "approve", "deny", ""] {

@@ -102,12 +102,13 @@ fn clicked(app: &AppHandle, action: TrayAction) {
             let offline = state(12, Some("15:00"), GateLine::NotConnected("Offline since 14:20".to_owned()));
             println!("updated {}", app.state::<Tray>().update(&offline).is_ok());
         })),
+        TrayAction::OpenDesk => {}
         TrayAction::Quit => app.exit(0),
     }
 }
 
 fn state(waiting: usize, next_expires: Option<&str>, gate: GateLine) -> TrayState {
-    TrayState { waiting, next_expires: next_expires.map(ToOwned::to_owned), gate }
+    TrayState { waiting, next_expires: next_expires.map(ToOwned::to_owned), in_doubt: waiting / 6, gate }
 }
 
 // ---- on its desktop
@@ -168,7 +169,7 @@ impl Item {
         let _ = self.menu(desktop, "Event", &[number, "clicked", "<0>", "0"]);
     }
 
-    fn wait_for_labels(&self, desktop: &Desktop, expected: [&str; 4]) {
+    fn wait_for_labels(&self, desktop: &Desktop, expected: [&str; 5]) {
         let are_there = poll(SOON, || (self.labels(desktop) == expected).then_some(()));
         assert!(are_there.is_some(), "{:?} and not {expected:?}", self.labels(desktop));
     }
@@ -185,17 +186,25 @@ fn the_menu_is_read_and_clicked_over_the_bus() {
     let words: Vec<&str> = registered.split(' ').collect();
     let item = Item { sender: words[1].to_owned(), path: words[2].to_owned() };
 
-    item.wait_for_labels(&desktop, ["7 waiting, next expires 14:32", "Open console", "Connected to gate-eu__1 & co 14:28", "Quit..."]);
+    item.wait_for_labels(
+        &desktop,
+        ["7 waiting, next expires 14:32", "1 needs reconciliation", "Open console", "Connected to gate-eu__1 & co 14:28", "Quit..."],
+    );
     let waiting = item.property(&desktop, "IconName");
     item.click(&desktop, "7 waiting, next expires 14:32");
     line(&mut child, "OpenInbox");
-    item.wait_for_labels(&desktop, ["Nothing waiting", "Open console", "Connected", "Quit..."]);
+    item.wait_for_labels(&desktop, ["Nothing waiting", "Nothing to reconcile", "Open console", "Connected", "Quit..."]);
+    item.click(&desktop, "Nothing to reconcile");
+    line(&mut child, "OpenDesk");
     let idle = item.property(&desktop, "IconName");
     assert_ne!(waiting, idle, "the picture does not change");
     item.click(&desktop, "Open console");
     line(&mut child, "OpenConsole");
     line(&mut child, "updated true");
-    item.wait_for_labels(&desktop, ["12 waiting, next expires 15:00", "Open console", "Offline since 14:20", "Quit..."]);
+    item.wait_for_labels(
+        &desktop,
+        ["12 waiting, next expires 15:00", "2 need reconciliation", "Open console", "Offline since 14:20", "Quit..."],
+    );
     item.click(&desktop, "Quit...");
     line(&mut child, "Quit");
     assert!(child.wait(SOON).expect("its end").success());

@@ -57,6 +57,14 @@ describe("axe finds nothing", () => {
     expect(await violations()).toEqual([]);
   });
 
+  it("at the reconcile desk", async () => {
+    const backend = new FakeBackend(() => clock.seconds);
+    await draw(backend);
+    await press("g");
+    await press("r");
+    expect(await violations()).toEqual([]);
+  });
+
   it("in the settings", async () => {
     await draw(new FakeBackend(() => clock.seconds));
     await press("g");

@@ -97,7 +97,7 @@ describe("notices", () => {
 describe("navigation", () => {
   it("has entries for the screens that exist, with the number that waits", async () => {
     const backend = await drawn();
-    expect(all("nav li").map((entry) => entry.textContent.replace(/\s+/g, " ").trim())).toEqual(["Inbox 2", "Settings"]);
+    expect(all("nav li").map((entry) => entry.textContent.replace(/\s+/g, " ").trim())).toEqual(["Inbox 2", "Reconcile", "Settings"]);
     backend.add(invented("c"));
     await pass(1);
     expect(one('nav [aria-current="page"]').getAttribute("aria-label")).toBe("Inbox, 3 waiting");

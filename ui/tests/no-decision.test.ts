@@ -14,12 +14,26 @@ afterEach(() => {
 });
 
 /** Everything this window may ask for. */
-const commands = ["console_state", "inbox", "open_review", "open_enrolment", "open_keys", "settings", "save_settings"];
+const commands = [
+  "console_state",
+  "inbox",
+  "open_review",
+  "desk",
+  "desk_item",
+  "desk_wanted",
+  "outcome_opened",
+  "ask_provider",
+  "open_answer",
+  "open_enrolment",
+  "open_keys",
+  "settings",
+  "save_settings",
+];
 
 describe("the main window decides nothing", () => {
   it("has no control that approves, denies or selects several", async () => {
     await draw(new FakeBackend(() => clock.seconds));
-    for (const key of ["", "g s"]) {
+    for (const key of ["", "g r", "g s"]) {
       for (const part of key.split(" ").filter((entry) => entry !== "")) await press(part);
       const names = all("button, a, input, select, [role=button]").map(
         (control) => `${control.getAttribute("aria-label") ?? ""} ${control.textContent}`,
@@ -41,7 +55,7 @@ describe("the main window decides nothing", () => {
     expect(backend.opened).toEqual([]);
   });
 
-  it("asks the core for nothing but its seven commands", async () => {
+  it("asks the core for nothing but its own commands", async () => {
     const asked: [string, unknown][] = [];
     mockIPC((command, parameters) => {
       asked.push([command, parameters]);
@@ -52,6 +66,12 @@ describe("the main window decides nothing", () => {
     await tauri.consoleState();
     await tauri.inbox(query);
     await tauri.openReview("r");
+    await tauri.desk();
+    await tauri.deskItem("o");
+    await tauri.deskWanted();
+    await tauri.outcomeOpened("o");
+    await tauri.askProvider("o");
+    await tauri.openAnswer("o");
     await tauri.openEnrolment();
     await tauri.openKeys();
     await tauri.settings();
@@ -59,7 +79,8 @@ describe("the main window decides nothing", () => {
     expect(asked.map(([command]) => command)).toEqual(commands);
     expect(asked[1]?.[1]).toEqual({ query });
     expect(asked[2]?.[1]).toEqual({ request: "r" });
-    expect(asked[6]?.[1]).toEqual({ settings });
+    expect(asked[8]?.[1]).toEqual({ operation: "o" });
+    expect(asked[12]?.[1]).toEqual({ settings });
   });
 
   it("passes a refusal on as it is, and names a silent core", async () => {

@@ -14,9 +14,11 @@ use super::text::{self, Matter, Subject, Text};
 use crate::limits::{CRITICAL_WITHIN_S, POPUP_GAP_S};
 use crate::settings::Privacy;
 
+mod outcomes;
 mod pause;
 mod settle;
 
+pub use outcomes::InDoubt;
 pub use pause::Pause;
 
 const GAP_MS: i64 = POPUP_GAP_S as i64 * 1_000;
@@ -67,6 +69,7 @@ pub enum View {
 pub enum Slot {
     Waiting,
     Urgent,
+    Outcome,
 }
 
 /// What a click opens.
@@ -74,6 +77,8 @@ pub enum Slot {
 pub enum Target {
     Request(RequestId),
     Inbox,
+    /// The reconcile desk.
+    Desk,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +120,8 @@ pub enum Input {
     /// Everything that waits at the gate now, whoever may decide it. Only from a log that is level with the gate: what an older
     /// state still held as waiting may be decided long since.
     Requests(Vec<Waiting>),
+    /// Every outcome in doubt that this person may answer.
+    Outcomes(Vec<InDoubt>),
     /// Why a request is about to leave that list.
     Ended(RequestId, Ended),
     /// The person opened the request's window.
@@ -137,6 +144,8 @@ pub enum Input {
 #[serde(deny_unknown_fields)]
 pub struct Notified {
     requests: BTreeMap<RequestId, Told>,
+    #[serde(default)]
+    outcomes: outcomes::Told,
     pause_until_ms: Option<i64>,
 }
 
@@ -183,6 +192,7 @@ pub struct Plan {
     popped_at_ms: Option<i64>,
     class_popped_at_ms: BTreeMap<Class, i64>,
     urgent_at_ms: Option<i64>,
+    outcomes: outcomes::Outcomes,
 }
 
 impl Plan {
@@ -198,6 +208,7 @@ impl Plan {
             popped_at_ms: None,
             class_popped_at_ms: BTreeMap::new(),
             urgent_at_ms: None,
+            outcomes: outcomes::Outcomes::default(),
         }
     }
 
@@ -209,12 +220,15 @@ impl Plan {
         let mut commands = Vec::new();
         match input {
             Input::Requests(waiting) => self.replace(waiting, now_ms, &mut commands),
+            Input::Outcomes(now) => self.outcomes.replace(now, &mut self.notified.outcomes, self.privacy, &mut commands),
             Input::Ended(request, how) => {
                 self.ended.insert(request, how);
             }
             Input::Opened(request) => self.open(request, now_ms, &mut commands),
-            Input::Later(slot) => self.put_off(slot, now_ms),
-            Input::Gone(slot) => *self.popup(slot) = Shown::default(),
+            Input::Later(Slot::Outcome) => self.outcomes.put_off(&mut self.notified.outcomes, now_ms),
+            Input::Later(slot @ (Slot::Waiting | Slot::Urgent)) => self.put_off(slot, now_ms),
+            Input::Gone(Slot::Outcome) => self.outcomes.gone(),
+            Input::Gone(slot @ (Slot::Waiting | Slot::Urgent)) => *self.popup(slot) = Shown::default(),
             Input::View(view) => self.view = view,
             Input::Privacy(privacy) => self.change_privacy(privacy, now_ms, &mut commands),
             Input::PauseUntil(until_ms) => self.notified.pause_until_ms = Some(until_ms),
@@ -233,10 +247,13 @@ impl Plan {
         if let Some(until_ms) = self.paused_until_ms(now_ms) {
             return Some(until_ms);
         }
+        let outcomes = self.outcomes.due_at_ms(&self.notified.outcomes);
         if self.view == View::Inbox {
-            return None;
+            return outcomes;
         }
-        self.waiting.values().filter(|waiting| waiting.expires_at_ms > now_ms).filter_map(|waiting| self.due_at_ms(waiting)).min()
+        let requests =
+            self.waiting.values().filter(|waiting| waiting.expires_at_ms > now_ms).filter_map(|waiting| self.due_at_ms(waiting)).min();
+        requests.into_iter().chain(outcomes).min()
     }
 
     /// The end of the pause, while there is one.
@@ -314,6 +331,7 @@ impl Plan {
         for slot in [Slot::Waiting, Slot::Urgent] {
             self.show_again(slot, now_ms, commands);
         }
+        self.outcomes.show_again(privacy, commands);
     }
 
     fn told(&self, request: &RequestId) -> Told {
@@ -326,7 +344,8 @@ impl Plan {
 
     fn popup(&mut self, slot: Slot) -> &mut Shown {
         match slot {
-            Slot::Waiting => &mut self.waiting_popup,
+            // Outcomes are kept apart: no request stands in their slot.
+            Slot::Waiting | Slot::Outcome => &mut self.waiting_popup,
             Slot::Urgent => &mut self.urgent_popup,
         }
     }

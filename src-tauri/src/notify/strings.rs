@@ -17,6 +17,8 @@ pub const DECIDED_BY_ANOTHER: &str = "A request was decided by someone else.";
 pub const NO_SERVICE: &str = "This desktop shows no notifications. Keep the window or the tray icon in view.";
 
 pub const TRAY_NOTHING: &str = "Nothing waiting";
+pub const OUTCOME_ANSWERED: &str = "An unknown outcome was answered.";
+pub const TRAY_NONE_IN_DOUBT: &str = "Nothing to reconcile";
 pub const TRAY_OPEN: &str = "Open console";
 pub const TRAY_QUIT: &str = "Quit...";
 /// E-TRAY-1.
@@ -53,6 +55,31 @@ pub fn requests_waiting(count: usize) -> String {
 
 pub fn irreversible_expire(count: usize, next_expires: &str) -> String {
     format!("{count} irreversible requests expire soon, the next at {next_expires}")
+}
+
+/// The second line of the tray menu.
+pub fn need_reconciliation(count: usize) -> String {
+    if count == 1 { "1 needs reconciliation".to_owned() } else { format!("{count} need reconciliation") }
+}
+
+/// An outcome that nobody knows.
+pub fn outcome_unknown(matter: Matter) -> &'static str {
+    match matter {
+        Matter::Payment => "Outcome unknown: a payment was sent and nobody knows what became of it",
+        Matter::Action => "Outcome unknown: an action was sent and nobody knows what became of it",
+    }
+}
+
+pub fn outcomes_unknown(count: usize) -> String {
+    format!("{count} outcomes are unknown")
+}
+
+pub fn unknown_since(at: &str) -> String {
+    format!("Unknown since {at}.")
+}
+
+pub fn outcomes_waiting(count: usize) -> String {
+    if count == 1 { "1 outcome needs reconciliation.".to_owned() } else { format!("{count} outcomes need reconciliation.") }
 }
 
 pub fn decided_by(name: &str) -> String {

@@ -7,6 +7,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 use vidimus_core::ids::Reversibility;
 
 use super::limits::HEADLINE_CHARS;
+use super::plan::InDoubt;
 use super::strings;
 use crate::limits::{COMBINING_MARKS_MAX, NOTIFICATION_NAME_CHARS};
 use crate::settings::Privacy;
@@ -75,6 +76,31 @@ pub fn several_urgent(urgent: usize, next_expires: &str, privacy: Privacy) -> Te
             Text { summary: strings::irreversible_expire(urgent, &clean(next_expires).text), body: strings::OPEN_TO_SEE_THEM.to_owned() }
         }
     }
+}
+
+/// The text for one outcome in doubt.
+pub fn one_in_doubt(in_doubt: &InDoubt, privacy: Privacy) -> Text {
+    let agent_and_since =
+        format!("{}. {}", shortened(&in_doubt.agent, NOTIFICATION_NAME_CHARS), strings::unknown_since(&clean(&in_doubt.since).text));
+    let body = match privacy {
+        Privacy::Count => return Text { summary: strings::outcomes_waiting(1), body: String::new() },
+        Privacy::Full => format!("{}\n{agent_and_since}", sentence(&in_doubt.headline)),
+        Privacy::Guarded => format!("{agent_and_since} {}", strings::OPEN_TO_SEE_IT),
+    };
+    Text { summary: strings::outcome_unknown(in_doubt.matter).to_owned(), body }
+}
+
+/// The text for several outcomes in doubt.
+pub fn several_in_doubt(count: usize, privacy: Privacy) -> Text {
+    match privacy {
+        Privacy::Count => Text { summary: strings::outcomes_waiting(count), body: String::new() },
+        Privacy::Full | Privacy::Guarded => Text { summary: strings::outcomes_unknown(count), body: strings::OPEN_TO_SEE_THEM.to_owned() },
+    }
+}
+
+/// What takes its place once the last of them is answered.
+pub fn outcome_answered() -> Text {
+    Text { summary: strings::OUTCOME_ANSWERED.to_owned(), body: String::new() }
 }
 
 /// The text that takes the place of a request's own once another person has decided it.

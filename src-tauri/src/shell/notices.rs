@@ -53,6 +53,7 @@ fn hear(app: &AppHandle, console: &Shared, event: Event) {
                 windows::show_main(app, console);
             }
         }
+        Event::Open(Target::Desk) => windows::show_desk(app, console),
         Event::Open(Target::Inbox) => windows::show_main(app, console),
         Event::Service(service) => {
             let fault = match service {
@@ -74,6 +75,7 @@ fn hear(app: &AppHandle, console: &Shared, event: Event) {
 fn act(app: &AppHandle, action: TrayAction) {
     match action {
         TrayAction::OpenInbox | TrayAction::OpenConsole => windows::show_main(app, &app.state::<Shared>()),
+        TrayAction::OpenDesk => windows::show_desk(app, &app.state::<Shared>()),
         TrayAction::Quit => app.exit(0),
     }
 }
@@ -100,6 +102,7 @@ fn follow(app: &AppHandle, console: &Shared) {
             // An older state of the log may still hold as waiting what was decided long since.
             if console.shared().level {
                 apply(&app, Input::Requests(waiting::all(&console)));
+                apply(&app, Input::Outcomes(waiting::in_doubt(&console)));
             }
             update_tray(&app, &console);
         }
@@ -139,6 +142,7 @@ fn update_tray(app: &AppHandle, console: &Console) {
     let state = TrayState {
         waiting: decidable.len(),
         next_expires: next.map(|at_ms| time::day_and_time(at_ms, now_ms, &console.zone)),
+        in_doubt: crate::desk::counts(console).0,
         gate: if connected { GateLine::Connected(words) } else { GateLine::NotConnected(words) },
     };
     if let Some(tray) = lock(&app.state::<Desk>().tray).as_ref() {

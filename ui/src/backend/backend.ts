@@ -1,6 +1,8 @@
 import type {
   BackendError,
   ConsoleState,
+  DeskDetail,
+  DeskPage,
   InboxChanged,
   InboxPage,
   InboxQuery,
@@ -17,6 +19,16 @@ export interface Backend {
   consoleState(): Promise<ConsoleState>;
   inbox(query: InboxQuery): Promise<InboxPage>;
   openReview(request: string): Promise<void>;
+  desk(): Promise<DeskPage>;
+  /** Null once the core no longer knows it. */
+  deskItem(operation: string): Promise<DeskDetail | null>;
+  /** Whether something outside this page asked for the reconcile desk; told once. */
+  deskWanted(): Promise<boolean>;
+  /** Says that the person looks at an outcome, so that nobody is told of it again meanwhile. */
+  outcomeOpened(operation: string): Promise<void>;
+  /** Has the gate ask the provider; a sentence about its answer. */
+  askProvider(operation: string): Promise<string>;
+  openAnswer(operation: string): Promise<void>;
   openEnrolment(): Promise<void>;
   openKeys(): Promise<void>;
   settings(): Promise<Settings>;
@@ -24,6 +36,7 @@ export interface Backend {
   /** Returns the function that ends the subscription. */
   onInboxChanged(listener: (change: InboxChanged) => void): () => void;
   onConsoleStateChanged(listener: () => void): () => void;
+  onDeskWanted(listener: () => void): () => void;
 }
 
 function isBackendError(value: unknown): value is BackendError {

@@ -3,6 +3,8 @@ import { invented, inventedRows, rowName, type InventedRequest } from "./fake-re
 import type {
   BackendError,
   ConsoleState,
+  DeskDetail,
+  DeskPage,
   InboxChanged,
   InboxPage,
   InboxQuery,
@@ -41,6 +43,7 @@ export const enrolledState: ConsoleState = {
   automated: false,
   mirror: { state: "verified", size: "4,182", text: "" },
   notifications: { available: true, error_id: null },
+  reconcile: { count: "0", late: false },
   theme: "system",
   window_title: "TEST - 7 waiting - Vidimus",
 };
@@ -63,12 +66,17 @@ export class FakeBackend implements Backend {
   /** What the page asked to be opened, in order. */
   readonly opened: string[] = [];
   readonly asked: InboxQuery[] = [];
+  /** What is in doubt; the desk is asked for it. */
+  outcomes: DeskDetail[] = [];
+  lastOutcome: string | null = null;
+  wanted = false;
   failing: BackendError | null = null;
   pageMax = 500;
 
   readonly #now: Seconds;
   readonly #inboxListeners = new Set<(change: InboxChanged) => void>();
   readonly #stateListeners = new Set<() => void>();
+  readonly #deskListeners = new Set<() => void>();
 
   constructor(now: Seconds, requests: InventedRequest[] = inventedRows(), state: ConsoleState = enrolledState) {
     this.#now = now;
@@ -104,6 +112,37 @@ export class FakeBackend implements Backend {
     return this.#answer(undefined);
   }
 
+  async desk(): Promise<DeskPage> {
+    const items = this.outcomes.map((outcome) => outcome.item);
+    const count = items.filter((item) => item.state === "needs_reconciliation").length.toString();
+    return this.#answer({ items, count, last_text: this.lastOutcome, taken_at_text: timeOfDay(this.#now(), true) });
+  }
+
+  async deskItem(operation: string): Promise<DeskDetail | null> {
+    return this.#answer(this.outcomes.find((outcome) => outcome.item.operation === operation) ?? null);
+  }
+
+  async deskWanted(): Promise<boolean> {
+    const wanted = this.wanted;
+    this.wanted = false;
+    return this.#answer(wanted);
+  }
+
+  async outcomeOpened(operation: string): Promise<void> {
+    this.opened.push(`looked at ${operation}`);
+    return this.#answer(undefined);
+  }
+
+  async askProvider(operation: string): Promise<string> {
+    this.opened.push(`asked about ${operation}`);
+    return this.#answer("The provider does not know it, which proves nothing.");
+  }
+
+  async openAnswer(operation: string): Promise<void> {
+    this.opened.push(`answer ${operation}`);
+    return this.#answer(undefined);
+  }
+
   async openEnrolment(): Promise<void> {
     this.opened.push("enrolment");
     return this.#answer(undefined);
@@ -132,6 +171,24 @@ export class FakeBackend implements Backend {
   onConsoleStateChanged(listener: () => void): () => void {
     this.#stateListeners.add(listener);
     return () => this.#stateListeners.delete(listener);
+  }
+
+  onDeskWanted(listener: () => void): () => void {
+    this.#deskListeners.add(listener);
+    return () => this.#deskListeners.delete(listener);
+  }
+
+  /** A notification or the tray asks for the reconcile desk. */
+  want(): void {
+    this.wanted = true;
+    for (const listener of this.#deskListeners) listener();
+  }
+
+  /** Outcomes come into doubt, or leave it. */
+  doubt(outcomes: DeskDetail[]): void {
+    this.outcomes = outcomes;
+    const waiting = outcomes.map((outcome) => outcome.item).filter((item) => item.state === "needs_reconciliation");
+    this.become({ reconcile: { count: waiting.length.toString(), late: waiting.some((item) => item.late) } });
   }
 
   /** A request arrives. */

@@ -3,7 +3,7 @@ import { listen } from "@tauri-apps/api/event";
 
 import { en } from "../strings/en";
 import { backendError, type Backend } from "./backend";
-import type { ConsoleState, InboxChanged, InboxPage, Settings } from "./types";
+import type { ConsoleState, DeskDetail, DeskPage, InboxChanged, InboxPage, Settings } from "./types";
 
 async function call<Answer>(command: string, parameters?: Record<string, unknown>): Promise<Answer> {
   try {
@@ -47,6 +47,12 @@ export const tauri: Backend = {
   consoleState: () => call<ConsoleState>("console_state"),
   inbox: (query) => call<InboxPage>("inbox", { query }),
   openReview: (request) => tell("open_review", { request }),
+  desk: () => call<DeskPage>("desk"),
+  deskItem: (operation) => call<DeskDetail | null>("desk_item", { operation }),
+  deskWanted: () => call<boolean>("desk_wanted"),
+  outcomeOpened: (operation) => tell("outcome_opened", { operation }),
+  askProvider: (operation) => call<string>("ask_provider", { operation }),
+  openAnswer: (operation) => tell("open_answer", { operation }),
   openEnrolment: () => tell("open_enrolment"),
   openKeys: () => tell("open_keys"),
   settings: () => call<Settings>("settings"),
@@ -57,6 +63,10 @@ export const tauri: Backend = {
     }),
   onConsoleStateChanged: (listener) =>
     subscribe("console_state_changed", () => {
+      listener();
+    }),
+  onDeskWanted: (listener) =>
+    subscribe("desk_wanted", () => {
       listener();
     }),
 };

@@ -65,6 +65,13 @@ export interface Notifications {
   error_id: string | null;
 }
 
+export interface Reconcile {
+  /** How many outcomes wait for people: "2". */
+  count: string;
+  /** Whether one of them waits for more than a day. */
+  late: boolean;
+}
+
 export interface ConsoleState {
   environment: Environment | null;
   gate: Gate;
@@ -74,6 +81,7 @@ export interface ConsoleState {
   automated: boolean;
   mirror: Mirror;
   notifications: Notifications;
+  reconcile: Reconcile;
   theme: Theme;
   window_title: string;
 }
@@ -155,6 +163,63 @@ export interface InboxChanged {
   added: string;
   /** A sentence for the live region, free of what the privacy level hides; empty where nothing is to be said. */
   announcement: string;
+}
+
+/** An operation whose outcome is in doubt. */
+export interface DeskItem {
+  operation: string;
+  /** The request behind it; null for a write, which nobody approved. */
+  request: string | null;
+  /** "unknown" while the gate still tries, "needs_reconciliation" once only people can tell, else its final state. */
+  state: string;
+  reversibility: Reversibility;
+  headline: string;
+  tool: string;
+  agent: string;
+  /** A whole phrase: "unknown since 14:27 (18 min)". */
+  since_text: string;
+  age_text: string;
+  /** For more than a day. */
+  late: boolean;
+  attempt_text: string;
+  owner_text: string;
+  opened_text: string | null;
+  answers_text: string | null;
+  conflict: boolean;
+  eligible: boolean;
+  not_eligible_text: string | null;
+  accessible_name: string;
+}
+
+export interface DeskPage {
+  items: DeskItem[];
+  count: string;
+  /** "Last unknown outcome: 3 Nov 10:12."; null where there was none. */
+  last_text: string | null;
+  taken_at_text: string;
+}
+
+export interface DeskKnown {
+  at_text: string;
+  text: string;
+}
+
+export interface DeskAnswer {
+  at_text: string;
+  text: string;
+  evidence: string[];
+}
+
+export interface DeskDetail {
+  item: DeskItem;
+  known: DeskKnown[];
+  answers: DeskAnswer[];
+  effects: string[];
+  needs_text: string;
+  can_ask: boolean;
+  ask_note: string | null;
+  can_answer: boolean;
+  answer_note: string | null;
 }
 
 /** A refusal of the core: `id` is one of the stable error ids, `text` a sentence to be shown. */

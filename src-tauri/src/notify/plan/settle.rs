@@ -18,6 +18,9 @@ impl Plan {
             self.pop_urgent(now_ms, commands);
             self.pop_waiting(now_ms, commands);
         }
+        if self.paused_until_ms(now_ms).is_none() {
+            self.outcomes.settle(&mut self.notified.outcomes, self.privacy, now_ms, commands);
+        }
     }
 
     /// The window tells what arrives, so that is told; what the popup said stands before the person's eyes.
@@ -144,7 +147,7 @@ impl Plan {
         }
         let next = shown.about.iter().filter_map(|request| self.waiting.get(request)).min_by_key(|waiting| waiting.expires_at_ms)?;
         Some(match slot {
-            Slot::Waiting => text::several(count, &next.subject.expires, self.privacy),
+            Slot::Waiting | Slot::Outcome => text::several(count, &next.subject.expires, self.privacy),
             Slot::Urgent => text::several_urgent(count, &next.subject.expires, self.privacy),
         })
     }
@@ -168,6 +171,6 @@ impl Plan {
     }
 }
 
-fn gap_is_over(last_ms: Option<i64>, now_ms: i64) -> bool {
+pub(super) fn gap_is_over(last_ms: Option<i64>, now_ms: i64) -> bool {
     last_ms.is_none_or(|last_ms| now_ms - last_ms >= GAP_MS)
 }

@@ -40,6 +40,7 @@ fn line(command: &Command) -> Option<String> {
         Command::Show(popup) => {
             let target = match popup.target {
                 Target::Inbox => "inbox".to_owned(),
+                Target::Desk => "desk".to_owned(),
                 Target::Request(request) => {
                     (1..=99).find(|number| id(*number) == request).map_or("?".to_owned(), |number| number.to_string())
                 }

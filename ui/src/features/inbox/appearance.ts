@@ -1,15 +1,9 @@
 import type { Tone } from "../../components/Chip.svelte";
 import type { IconName } from "../../components/icons";
-import type { Effect, Reversibility } from "../../backend/types";
+import type { Effect } from "../../backend/types";
 import { en } from "../../strings/en";
 
 export const effectIcons: Record<Effect, IconName> = { read: "eye", write: "pencil", money: "bank" };
-
-export const reversibilityIcons: Record<Reversibility, IconName> = {
-  reversible: "circle",
-  compensable: "tilde",
-  irreversible: "octagon",
-};
 
 /** The icon and colour of a request's state; a state this page does not know is drawn as ended, in the core's word. */
 const states: Record<keyof typeof en.inbox.states, { icon: IconName; tone: Tone }> = {
