@@ -140,7 +140,8 @@ fn mirror_text(console: &Console) -> MirrorText {
     let slot = console.mirror();
     let size = slot.as_ref().map_or(0, Mirror::size);
     let broken = slot.as_ref().and_then(Mirror::broken).map(|(position, _)| Told::new("E-AUD-1", strings::log_broken(position)));
-    let (state, told) = match (broken.or(fault), size) {
+    let alarm = slot.as_ref().and_then(Mirror::alarm).map(|_| Told::new("E-NET-4", strings::HEAD_UNSIGNED));
+    let (state, told) = match (broken.or(alarm).or(fault), size) {
         (Some(told), _) => ("broken", Some(told)),
         (None, 0) => ("empty", None),
         (None, _) => ("verified", None),

@@ -116,7 +116,7 @@ fn say(console: &Console, ended: Ended) -> bool {
             keep_evidence(console);
             let broken = matches!(fault, MirrorFault::Broken { .. } | MirrorFault::Other(_));
             console.shared().mirror_fault = Some(told);
-            console.set_gate(if is_foreign(&fault) { GateState::IdentityChanged } else { GateState::Offline });
+            console.set_gate(if matches!(fault, MirrorFault::Unsigned(_)) { GateState::IdentityChanged } else { GateState::Offline });
             console.tell(Change::State);
             return !broken;
         }
@@ -132,14 +132,10 @@ fn keep_evidence(console: &Console) {
     }
 }
 
-/// Whether the log is signed by somebody else, not merely wrong.
-fn is_foreign(fault: &MirrorFault) -> bool {
-    matches!(fault, MirrorFault::Broken { what, .. } if what.starts_with("the checkpoint does not verify"))
-}
-
 fn mirror_told(fault: &MirrorFault) -> Told {
     match fault {
         MirrorFault::Broken { position, .. } => Told::new("E-AUD-1", strings::log_broken(*position)),
+        MirrorFault::Unsigned(_) => Told::new("E-NET-4", strings::HEAD_UNSIGNED),
         MirrorFault::Store(_) => Told::new("E-AUD-3", strings::MIRROR_UNWRITABLE),
         MirrorFault::Other(whose) => Told::new("E-AUD-3", strings::mirror_of_another(whose)),
     }
@@ -161,9 +157,6 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
         hand_in_again(console, membership, &hand_in).await?;
     }
     open_mirror(console, membership).map_err(Ended::Mirror)?;
-    if let Some(fault) = broken(console).filter(is_foreign) {
-        return Err(Ended::Mirror(fault));
-    }
     let device = device_key(console, membership).await?;
     let gate = GateClient::new(&membership.url)?;
     let (client, session) = open_session(&gate, membership, &device).await.map_err(|ended| as_enrolled(console, ended))?;
@@ -180,7 +173,11 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
     }
     let head = client.checkpoint().await?;
     // What this finds wrong is on record in the mirror, and keeps approving locked from here on.
-    let level_at = console.mirror().as_mut().map_or(0, |mirror| mirror.check_head(&head).unwrap_or(0));
+    let level_at = match console.mirror().as_mut().map(|mirror| mirror.check_head(&head)) {
+        Some(Err(fault @ MirrorFault::Unsigned(_))) => return Err(Ended::Mirror(fault)),
+        Some(Ok(size)) => size,
+        Some(Err(_)) | None => 0,
+    };
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
     follow_log(console, &client, level_at).await
@@ -212,7 +209,7 @@ async fn follow_log(console: &Arc<Console>, client: &ApproverClient, level_at: u
                 ended => return ended,
             },
         };
-        if is_foreign(&fault) {
+        if matches!(fault, MirrorFault::Unsigned(_)) {
             return Err(Ended::Mirror(fault));
         }
         keep_evidence(console);
@@ -280,7 +277,10 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
     console.shared().level = from >= level_at;
     let mut stream = client.log_stream(from).await?;
     let mut batch = Batch::default();
-    console.set_gate(GateState::Connected);
+    // After an alarm only a head that verifies makes this the gate again.
+    if console.mirror().as_ref().is_none_or(|mirror| mirror.alarm().is_none()) {
+        console.set_gate(GateState::Connected);
+    }
     while let Some(event) = stream.next().await? {
         match event {
             LogEvent::Record(_) if batch.is_full() => return Err(Ended::Lost),
@@ -292,6 +292,7 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
                     (batch.settle(mirror, &checkpoint.note).map_err(Ended::Mirror)?, mirror.size())
                 };
                 console.shared().level = size >= level_at;
+                console.set_gate(GateState::Connected);
                 if applied.records > 0 {
                     console.shared().mirror_fault = None;
                     console.tell(Change::Log(applied));

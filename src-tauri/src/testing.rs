@@ -8,9 +8,12 @@ use vidimus_core::bytes::{Digest, Nonce, Salt};
 use vidimus_core::checkpoint::Checkpoint;
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement};
 use vidimus_core::dsse::Envelope;
+use vidimus_core::evidence::{Evidence, evidence_sha256};
 use vidimus_core::frozen::{ChainLink, Draft, FrozenRequest, business_sha256};
 use vidimus_core::ids::{CallId, Environment, GateId, Name, PersonId, RequestId, RunId};
 use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::operation::OperationKey;
+use vidimus_core::reconciliation::{Answer, ReconciliationStatement};
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::render;
 use vidimus_core::roster::{Admission, Roster};
@@ -117,12 +120,25 @@ impl Log {
         envelopes: Vec<Envelope>,
         content: Option<Json>,
     ) {
+        self.append_about(record_type, claims, (request, None), envelopes, content, at(0));
+    }
+
+    /// The same about an operation, at a moment.
+    pub fn append_about(
+        &mut self,
+        record_type: RecordType,
+        claims: &[(&'static str, Json)],
+        about: (Option<RequestId>, Option<OperationKey>),
+        envelopes: Vec<Envelope>,
+        content: Option<Json>,
+        at: Timestamp,
+    ) {
         let body = content.map(|content| body(&content, self.records.len()));
         let record = AuditRecord {
             record_type,
-            at: at(0),
-            request,
-            operation: None,
+            at,
+            request: about.0,
+            operation: about.1,
             roles: vec![name("everyone")],
             claims: Json::Object(claims.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()),
             envelopes,
@@ -263,6 +279,63 @@ impl Log {
         self.append(RecordType::DecisionRecorded, &claims, Some(members.request), vec![envelope], None);
     }
 
+    /// The operation of an approved request changes its state.
+    pub fn operation(&mut self, frozen: &FrozenRequest, from: &str, state: &str, at: Timestamp) {
+        let claims = [("from", from.into()), ("state", state.into()), ("attempt", 1_u32.into())];
+        let content = Json::object([("result", Json::Null), ("detail", "the connection was lost".into())]);
+        let about = (Some(frozen.members().request), Some(operation_of(frozen)));
+        self.append_about(RecordType::OperationChanged, &claims, about, Vec::new(), Some(content), at);
+    }
+
+    /// An approved request that was sent, and of which nobody knows what became.
+    pub fn in_doubt(&mut self, frozen: &FrozenRequest) -> String {
+        let about = (Some(frozen.members().request), Some(operation_of(frozen)));
+        self.append_about(RecordType::TokenRedeemed, &[("attempt", 1_u32.into())], about, Vec::new(), None, at(2));
+        self.operation(frozen, "executing", "unknown", at(7));
+        self.operation(frozen, "unknown", "needs_reconciliation", at(8));
+        operation_of(frozen).to_string()
+    }
+
+    /// An answer of the first admin, in the log.
+    pub fn answer(&mut self, frozen: &FrozenRequest, answer: Answer, evidence: &Evidence, signer: Option<&SecretKey>) {
+        let members = frozen.members();
+        let person = &self.roster.persons[0];
+        let text = evidence.to_text().expect("evidence");
+        let salt = Salt::from_bytes([9; 32]);
+        let statement = ReconciliationStatement {
+            gate: members.gate,
+            gate_key_sha256: self.log_key.public().digest(),
+            environment: members.environment,
+            operation: operation_of(frozen),
+            request: Some(members.request),
+            request_sha256: Some(frozen.request_sha256()),
+            attempt: 1,
+            answer,
+            amount_minor: None,
+            approver: person.person,
+            key_sha256: self.approval.public().digest(),
+            role: members.needs[0].role.clone(),
+            roster_sha256: self.roster.digest().expect("a digest"),
+            shown_sha256: None,
+            evidence_sha256: evidence_sha256(&salt, &text),
+            challenge: Nonce::from_bytes([1; 32]),
+            checkpoint: CheckpointRef { size: 3, root: Digest::of(b"") },
+            app_version: "test".to_owned(),
+            issued_at: at(10),
+            expires_at: at(60),
+        };
+        let envelope = statement.sign(signer.unwrap_or(&self.approval)).expect("signed");
+        let claims = [
+            ("answer", answer.as_str().into()),
+            ("approver", person.person.to_string().into()),
+            ("role", members.needs[0].role.as_str().into()),
+            ("conflict", Json::Bool(false)),
+        ];
+        let content = Json::object([("evidence", text.into()), ("evidence_salt", salt.into())]);
+        let about = (Some(members.request), Some(operation_of(frozen)));
+        self.append_about(RecordType::ReconciliationRecorded, &claims, about, vec![envelope], Some(content), at(11));
+    }
+
     /// Everything staged, settled into a mirror.
     pub fn settle(&self, mirror: &mut Mirror) -> Result<Applied, MirrorFault> {
         let mut batch = Batch::default();
@@ -302,6 +375,11 @@ impl Log {
         *console.mirror() = Some(self.mirror());
         (console, directory)
     }
+}
+
+pub fn operation_of(frozen: &FrozenRequest) -> OperationKey {
+    let members = frozen.members();
+    OperationKey::money(&members.tool, &members.request, &frozen.args_sha256())
 }
 
 /// An open review of a request of this console.

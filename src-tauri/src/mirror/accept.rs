@@ -47,9 +47,8 @@ impl Batch {
     pub fn settle(&mut self, mirror: &mut Mirror, note: &str) -> Result<Applied, MirrorFault> {
         let from = mirror.size();
         let origin = mirror.identity.gate.to_string();
-        let verified = parse_verify(note, &origin, &mirror.identity.log_key).map_err(|refusal| {
-            mirror.breaks(from, &format!("the checkpoint does not verify ({})", refusal.message), note, &self.records)
-        })?;
+        let verified = parse_verify(note, &origin, &mirror.identity.log_key)
+            .map_err(|refusal| mirror.alarms(&refusal.message, note, &self.records))?;
         let size = verified.checkpoint().size();
         if size < from {
             return Err(mirror.breaks(from, &format!("the log shrank from {from} to {size} records"), note, &self.records));
@@ -89,7 +88,9 @@ impl Batch {
         }
         schema::set_meta(&transaction, "frontier", &frontier_text(&frontier))?;
         schema::set_meta(&transaction, "checkpoint", note)?;
+        transaction.execute("DELETE FROM meta WHERE name = 'alarm'", [])?;
         transaction.commit()?;
+        mirror.alarm = None;
         mirror.frontier = frontier;
         mirror.checkpoint = Some(note.to_owned());
         self.records.drain(..covered);
@@ -127,8 +128,7 @@ impl Mirror {
     pub fn check_head(&mut self, note: &str) -> Result<u64, MirrorFault> {
         let size = self.size();
         let origin = self.identity.gate.to_string();
-        let verified = parse_verify(note, &origin, &self.identity.log_key)
-            .map_err(|refusal| self.breaks(size, &format!("the checkpoint does not verify ({})", refusal.message), note, &[]))?;
+        let verified = parse_verify(note, &origin, &self.identity.log_key).map_err(|refusal| self.alarms(&refusal.message, note, &[]))?;
         let head = verified.checkpoint();
         if head.size() < size {
             return Err(self.breaks(size, &format!("the log shrank from {size} to {} records", head.size()), note, &[]));
@@ -136,17 +136,33 @@ impl Mirror {
         if head.size() == size && *head.root() != self.root() {
             return Err(self.breaks(size, "the signed root is not the root that was verified here", note, &[]));
         }
+        if head.size() == size && self.alarm.take().is_some() {
+            self.db.execute("DELETE FROM meta WHERE name = 'alarm'", [])?;
+        }
         Ok(head.size())
     }
 
-    /// Marks the mirror broken, for good, and keeps what shows it.
-    fn breaks(&mut self, position: u64, what: &str, note: &str, records: &[RecordEvent]) -> MirrorFault {
+    /// Raises the alarm, and keeps what shows its reason.
+    fn alarms(&mut self, what: &str, note: &str, records: &[RecordEvent]) -> MirrorFault {
+        self.keep_evidence(what, note, records);
+        // An alarm that cannot even be written is told all the same.
+        let _ = schema::set_meta(&self.db, "alarm", what);
+        self.alarm = Some(what.to_owned());
+        MirrorFault::Unsigned(what.to_owned())
+    }
+
+    fn keep_evidence(&self, what: &str, note: &str, records: &[RecordEvent]) {
         let records = serde_json::to_string(records).unwrap_or_default();
         let ours = self.checkpoint.clone().unwrap_or_default();
         let evidence = format!("{what}\n\nverified before:\n{ours}\npresented now:\n{note}\nrecords:\n{records}\n");
         // A mirror that cannot even write this is unusable, and says so at its next use.
-        let _ = schema::set_meta(&self.db, "broken", &format!("{position} {what}"));
         let _ = schema::set_meta(&self.db, "evidence", &evidence);
+    }
+
+    /// Marks the mirror broken, for good, and keeps what shows it.
+    fn breaks(&mut self, position: u64, what: &str, note: &str, records: &[RecordEvent]) -> MirrorFault {
+        self.keep_evidence(what, note, records);
+        let _ = schema::set_meta(&self.db, "broken", &format!("{position} {what}"));
         self.broken = Some((position, what.to_owned()));
         MirrorFault::Broken { position, what: what.to_owned() }
     }

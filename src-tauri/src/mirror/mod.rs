@@ -2,7 +2,8 @@
 //! checkpoint, and what is projected from them.
 //!
 //! Owns the SQLite file. It must not know the network, the keyring or a window. It refuses a log that
-//! shrinks, forks or is not signed by the pinned key, keeps the evidence, and stays broken.
+//! shrinks or forks, keeps the evidence, and stays broken. A head that the pinned key did not sign raises an alarm, which lasts until
+//! a signed one extends what was verified.
 
 mod accept;
 mod outcomes;
@@ -43,6 +44,9 @@ pub enum MirrorFault {
     /// The log does not continue what was verified before. It stays so until the mirror is rebuilt.
     #[error("the log does not verify at record {position}: {what}")]
     Broken { position: u64, what: String },
+    /// A head that the pinned key did not sign: somebody else speaks. It is over once a signed head extends what was verified.
+    #[error("a head of the log does not verify: {0}")]
+    Unsigned(String),
     /// The copy cannot be written or read.
     #[error("the local copy of the log cannot be used")]
     Store(#[from] rusqlite::Error),
@@ -58,6 +62,7 @@ pub struct Mirror {
     frontier: Frontier,
     checkpoint: Option<String>,
     broken: Option<(u64, String)>,
+    alarm: Option<String>,
 }
 
 impl Mirror {
@@ -87,7 +92,8 @@ impl Mirror {
             let (position, what) = text.split_once(' ')?;
             Some((u64::from_str(position).ok()?, what.to_owned()))
         });
-        let mut mirror = Self { db, identity, frontier, checkpoint, broken };
+        let alarm = schema::meta(&db, "alarm")?;
+        let mut mirror = Self { db, identity, frontier, checkpoint, broken, alarm };
         if projections == Projections::ToBeMade {
             mirror.project_anew()?;
         }
@@ -112,6 +118,11 @@ impl Mirror {
     /// Where and how the log broke, if it did.
     pub fn broken(&self) -> Option<(u64, &str)> {
         self.broken.as_ref().map(|(position, what)| (*position, what.as_str()))
+    }
+
+    /// What is wrong with a head that came, until a good one extends what was verified.
+    pub fn alarm(&self) -> Option<&str> {
+        self.alarm.as_deref()
     }
 
     pub fn identity(&self) -> &GateIdentity {

@@ -136,7 +136,36 @@ fn only_the_pinned_key_signs_checkpoints() {
         frontier.append(leaf_hash(record.leaf.as_bytes()));
     }
     let head = Log::head_of(&log.identity().gate.to_string(), &frontier, &SecretKey::from_seed(&[42; 32]));
-    assert!(broken_by(&mut mirror, &log.records[3..], &head).contains("does not verify"));
+    let mut batch = Batch::default();
+    log.records[3..].iter().for_each(|record| batch.push(record.clone()));
+    assert!(matches!(batch.settle(&mut mirror, &head), Err(MirrorFault::Unsigned(_))));
+    assert!(matches!(mirror.check_head(&head), Err(MirrorFault::Unsigned(_))));
+    assert_eq!(mirror.size(), 3, "nothing of it was kept");
+    assert!(mirror.broken().is_none() && mirror.alarm().is_some());
+}
+
+#[test]
+fn an_alarm_outlives_a_restart_and_ends_with_a_head_that_extends_the_verified_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mirror.sqlite");
+    let mut log = Log::founded(&[]);
+    let mut mirror = Mirror::open(&file, log.identity()).unwrap();
+    log.settle(&mut mirror).unwrap();
+    let unsigned = log.head().replace("— gate_", "— gatE_");
+    assert!(matches!(Batch::default().settle(&mut mirror, &unsigned), Err(MirrorFault::Unsigned(_))));
+    drop(mirror);
+    let mut mirror = Mirror::open(&file, log.identity()).unwrap();
+    assert!(mirror.alarm().is_some());
+    let evidence = mirror.save_evidence(directory.path()).unwrap().unwrap();
+    assert!(std::fs::read_to_string(evidence).unwrap().contains("gatE_"));
+    log.request("refund", REFUND);
+    assert!(mirror.check_head(&log.head()).is_ok());
+    assert!(mirror.alarm().is_some(), "a longer head alone proves no extension");
+    log.settle(&mut mirror).unwrap();
+    assert!(mirror.alarm().is_none());
+    assert!(matches!(mirror.check_head(&unsigned), Err(MirrorFault::Unsigned(_))));
+    mirror.check_head(&log.head()).unwrap();
+    assert!(mirror.alarm().is_none(), "the verified head itself, signed, ends it");
 }
 
 #[test]

@@ -117,6 +117,9 @@ pub fn log_locks(console: &Console) -> Vec<Told> {
     if let Some((position, _)) = console.mirror().as_ref().and_then(|mirror| mirror.broken().map(|(at, what)| (at, what.to_owned()))) {
         found.push(Told::new("E-AUD-1", strings::log_broken(position)));
     }
+    if console.mirror().as_ref().is_some_and(|mirror| mirror.alarm().is_some()) {
+        found.push(Told::new("E-NET-4", strings::HEAD_UNSIGNED));
+    }
     found.extend(console.shared().mirror_fault.clone());
     let pinned = console.membership().and_then(|membership| membership.roster_sha256);
     if let Some(pinned) = pinned

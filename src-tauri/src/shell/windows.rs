@@ -1,6 +1,6 @@
 //! The windows: who may open, where they may go, and that none comes forward by itself.
 
-use tauri::webview::{NewWindowResponse, PageLoadEvent};
+use tauri::webview::{Color, NewWindowResponse, PageLoadEvent};
 use tauri::{AppHandle, Emitter, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 
 use super::{Shared, answer_commands, review_commands, sheet_commands};
@@ -11,6 +11,7 @@ use crate::limits::REVIEW_WINDOWS_MAX;
 use crate::random;
 use crate::review::Review;
 use crate::review::card::Card;
+use crate::settings::Theme;
 use crate::strings;
 
 pub const MAIN: &str = "main";
@@ -40,11 +41,31 @@ pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Resu
     .title(title)
     .inner_size(1280.0, 800.0)
     .min_inner_size(320.0, 400.0);
+    let theme = console.shared().settings.theme;
+    let window = match canvas(theme) {
+        Some(colour) => window.background_color(colour),
+        None => window,
+    };
+    // Before the page has asked the core for anything: a dark one must not begin light.
+    let window = match theme.mark() {
+        Some(mark) => window.initialization_script(format!("document.documentElement.dataset.theme = \"{mark}\";")),
+        None => window,
+    };
     let window = if hidden { window } else { shown_when_painted(window) }.build()?;
     if !hidden {
         show_late(&window);
     }
     Ok(())
+}
+
+/// The colour behind a page that is not painted yet: that of its canvas.
+fn canvas(theme: Theme) -> Option<Color> {
+    match theme {
+        // What the system wears is the web view's to know.
+        Theme::System => None,
+        Theme::Light => Some(Color(0xf4, 0xf6, 0xf8, 0xff)),
+        Theme::Dark => Some(Color(0x0e, 0x11, 0x16, 0xff)),
+    }
 }
 
 pub fn show_main(app: &AppHandle, console: &Shared) {
@@ -170,7 +191,11 @@ fn trusted<'a>(app: &'a AppHandle, label: &str, scheme: &str, path: &str) -> Bui
     let url: Url = address.parse().unwrap_or_else(|_| unreachable!("a fixed scheme and the spelling of a request id"));
     let (scheme, path) = (scheme.to_owned(), url.path().to_owned());
     let builder = builder(app, label, WebviewUrl::CustomProtocol(url), move |url| url.scheme() == scheme && url.path() == path);
-    shown_when_painted(builder)
+    let theme = app.state::<Shared>().shared().settings.theme;
+    shown_when_painted(match canvas(theme) {
+        Some(colour) => builder.background_color(colour),
+        None => builder,
+    })
 }
 
 fn builder<'a>(app: &'a AppHandle, label: &str, url: WebviewUrl, may_go: impl Fn(&Url) -> bool + Send + 'static) -> Builder<'a> {
