@@ -15,6 +15,7 @@ pub mod limits;
 pub mod money;
 pub mod note;
 pub mod operation;
+pub mod page;
 pub mod paseto;
 pub mod reconciliation;
 pub mod record;

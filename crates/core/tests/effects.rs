@@ -209,7 +209,21 @@ const CASES: &[Case] = &[
         "a status that asks for everything",
         &[(
             "idempotency = \"key\"\nkey_valid_s = 3600",
-            "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations\", found = \"/result\" }",
+            "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations\", found = \"/result\", matches = [{ at = \"/key\", is = \"{operation}\" }] }",
+        )],
+    ),
+    (
+        "a status that compares nothing",
+        &[(
+            "idempotency = \"key\"\nkey_valid_s = 3600",
+            "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations/{operation}\", found = \"/result\", matches = [] }",
+        )],
+    ),
+    (
+        "a status that compares what is not ours",
+        &[(
+            "idempotency = \"key\"\nkey_valid_s = 3600",
+            "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations/{operation}\", found = \"/result\", matches = [{ at = \"/state\", is = \"done\" }, { at = \"/sum\", is = \"{amount_minor}\" }, { at = \"/who\", is = \"{args.customer}\" }] }",
         )],
     ),
     ("a key that nobody keeps", &[("idempotency = \"key\"", "idempotency = \"none\"")]),

@@ -1,7 +1,7 @@
 //! The canonical objects of rows and lists: what is hashed, and so what an owner signs. Every member stands there, `null`
 //! where there is none.
 
-use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, StatusRead, ToolRead};
+use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, ToolRead};
 use crate::code::Refusal;
 use crate::ids::{Effect, Name, Reversibility};
 use crate::json::Json;
@@ -74,12 +74,6 @@ impl Need {
             ("quorum", self.quorum.into()),
             ("escalate_to", self.escalate_to.as_ref().map(Name::as_str).into()),
         ])
-    }
-}
-
-impl StatusRead {
-    fn to_json(&self) -> Json {
-        Json::object([("url", self.url.source().into()), ("found", (&self.found).into())])
     }
 }
 

@@ -5,6 +5,7 @@ use super::fault::{Report, Rule};
 use super::parse::ReadRow;
 use super::row::{Declaration, Executor, Format, Given, Idempotency};
 use super::schema::{allows, float_amounts};
+use super::status::check_matches;
 use crate::ids::{Effect, Reversibility};
 use crate::template::{ArgPath, Part, Template};
 
@@ -76,6 +77,9 @@ pub(super) fn check_row(row: &ReadRow, report: &mut Report) {
     check_schema(row, report);
     if row.has_schema {
         check_places(row, report);
+        if let Idempotency::Status(status) = &row.declared.idempotency {
+            check_matches(status, row, report);
+        }
     }
     check_idempotency(row, report);
     check_urls(row, report);
@@ -296,7 +300,7 @@ fn check_known(declared: &Declaration, path: &ArgPath, place: &str, report: &mut
     }
 }
 
-fn check_scalar(declared: &Declaration, path: &ArgPath, place: &str, report: &mut Report) {
+pub(super) fn check_scalar(declared: &Declaration, path: &ArgPath, place: &str, report: &mut Report) {
     check_known(declared, path, place, report);
     if declared.schema.find(path).iter().any(|node| allows(node, "object") || allows(node, "array")) {
         report.fault(place, Rule::PathNotScalar, format!("`{path}` is a list or an object; name one value inside it"));

@@ -14,6 +14,7 @@ mod reach;
 mod read;
 mod row;
 mod schema;
+mod status;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,10 +22,9 @@ use std::ops::Deref;
 
 pub use change::{ChangeKind, EntryChange, MemberChange, TABLE_CHANGE, TableChange, next_table};
 pub use fault::{Rule, TableFault};
-pub use row::{
-    Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, StatusRead, ToolRead,
-};
+pub use row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, ToolRead};
 pub use schema::{Schema, SchemaFault};
+pub use status::{StatusMatch, StatusRead};
 
 use crate::bytes::Digest;
 use crate::ids::{Effect, Name};

@@ -5,8 +5,9 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Report, Rule};
 use super::reach::{read_agent, read_executor};
 use super::read::{Entry, Section, read_template};
-use super::row::{Agent, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, StatusRead, ToolRead};
+use super::row::{Agent, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, ToolRead};
 use super::schema::{Schema, SchemaRefused};
+use super::status::read_status;
 use crate::ids::{Effect, Name};
 use crate::json::Json;
 use crate::limits::{
@@ -236,7 +237,7 @@ fn read_idempotency(section: &mut Section<'_>, report: &mut Report) -> Idempoten
                 report.fault(
                     &place,
                     Rule::IdempotencyIncomplete,
-                    "`idempotency = \"status\"` lacks `status`; name the read that asks, `status = { url, found }`",
+                    "`idempotency = \"status\"` lacks `status`; name the read that asks, `status = { url, found, matches }`",
                 );
             }
             status.map_or(Idempotency::None, Idempotency::Status)
@@ -255,14 +256,6 @@ fn read_idempotency(section: &mut Section<'_>, report: &mut Report) -> Idempoten
             Idempotency::None
         }
     }
-}
-
-fn read_status(mut section: Section<'_>, report: &mut Report) -> Option<StatusRead> {
-    section.require("url", "it is what asks", report);
-    section.require("found", "it says where the result stands in the answer", report);
-    let (url, found) = (section.template("url", report), section.pointer("found", report));
-    section.finish(report);
-    Some(StatusRead { url: url?, found: found? })
 }
 
 fn read_statuses(section: &mut Section<'_>, report: &mut Report) -> Vec<u16> {

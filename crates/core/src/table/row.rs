@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::schema::Schema;
+use super::status::StatusRead;
 use crate::bytes::Digest;
 use crate::code::{Code, Refusal};
 use crate::ids::{Effect, Name, Reversibility, words};
@@ -108,22 +109,6 @@ impl Idempotency {
             Idempotency::Status(_) => "status",
             Idempotency::None => "none",
         }
-    }
-}
-
-/// The read that asks a provider what became of an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusRead {
-    /// The URL, with the place `{operation}`.
-    pub url: Template,
-    /// JSON pointer to the result in the answer; a value there says that it happened.
-    pub found: String,
-}
-
-impl StatusRead {
-    /// The URL that asks for this operation.
-    pub fn url_for(&self, operation: &Digest) -> String {
-        self.url.fill(&Json::object([("operation", operation.into())]))
     }
 }
 
@@ -243,6 +228,15 @@ pub enum Executor {
 }
 
 impl Executor {
+    /// How long an answer may take. *Unit*: seconds. The gate itself answers in its own transaction.
+    pub const fn timeout_s(&self) -> u64 {
+        match self {
+            Executor::Http(http) => http.timeout_s,
+            Executor::Mcp { timeout_s, .. } | Executor::Remote { timeout_s, .. } => *timeout_s,
+            Executor::Gate => 0,
+        }
+    }
+
     /// The word in the table.
     pub const fn as_str(&self) -> &'static str {
         match self {
