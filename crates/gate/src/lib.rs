@@ -24,4 +24,5 @@ pub mod logging;
 pub mod metrics;
 pub mod seams;
 pub mod serving;
+mod status;
 pub mod workers;

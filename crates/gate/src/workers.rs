@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::operation::OperationKey;
-use vidimus_core::table::{Executor, HttpExecutor, Idempotency, Method, Row};
+use vidimus_core::table::{Executor, HttpExecutor, Row};
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::{
-    LeaseOutcome, Mint, MintOutcome, OwnToolOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, StatusAnswer,
+    LeaseOutcome, Mint, MintOutcome, OwnToolOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, StatusAsked,
     TokenRefused,
 };
 
 use crate::entropy;
 use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
-use crate::executor::{Outgoing, Reply, credential, http::parse_result};
+use crate::executor::{Reply, credential};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};
@@ -312,33 +312,8 @@ async fn record(gate: &Gate, row: &Row, operation: OperationKey, attempt: u32, r
 
 /// Asks the provider what became of an operation whose outcome is unknown.
 async fn ask(gate: &Gate, operation: OperationKey) -> Result<Done, Rejection> {
-    let Some((request, row)) = subject(gate, operation).await? else { return Ok(Done::Refused) };
-    let (Idempotency::Status(status), Executor::Http(http)) = (&row.idempotency, &row.executor) else { return Ok(Done::Refused) };
-    let not_found = |detail: &str| StatusAnswer::NotFound { detail: detail.to_owned() };
-    let answer = match http.credential.as_ref().map(credential::find).transpose() {
-        Err(_) => not_found("the gate has no credential to ask with"),
-        Ok(credential) => {
-            let outgoing = Outgoing {
-                method: Method::Get,
-                url: status.url_for(&operation.digest()),
-                body: None,
-                idempotency: None,
-                credential,
-                timeout_s: http.timeout_s,
-            };
-            let reply = gate.outbound.ask(outgoing).await;
-            found(&reply, &status.found).map_or_else(|| not_found(&reply.detail()), |result| StatusAnswer::Found { result })
-        }
-    };
-    gate.store.record_status(gate.moment()?, operation, answer).await?;
-    gate.bell.ring(request.call);
+    let Some((call, answer)) = gate.ask_provider(operation).await? else { return Ok(Done::Refused) };
+    gate.store.record_status(gate.moment()?, operation, StatusAsked::InTurn, answer).await?;
+    gate.bell.ring(call);
     Ok(Done::Carried)
-}
-
-/// The result that a status answer holds; none where it does not say that the operation happened.
-fn found(reply: &Reply, pointer: &str) -> Option<String> {
-    let Reply::Whole { status: 200, result: Some(bytes) } = reply else { return None };
-    let json = parse_result(bytes)?;
-    let value = json.pointer(pointer).filter(|value| !value.is_null())?;
-    String::from_utf8(value.canonical().ok()?).ok()
 }

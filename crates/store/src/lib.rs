@@ -25,19 +25,23 @@ mod open;
 mod operations;
 mod orphans;
 mod own_tools;
+mod pages;
 mod people;
 mod proposals;
 mod reads;
+mod reconciliations;
 mod requests;
 mod roster_changes;
 mod rows;
 mod sessions;
+mod status;
 pub mod stepped;
 mod sweeps;
 mod table_changes;
 mod tokens;
 mod tx;
 mod verification;
+mod verification_operations;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,11 +59,17 @@ pub use error::{OpenError, StoreError};
 pub use gate::{GateIdentity, RosterView, TableView};
 pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
 pub use log::{Head, LogRecord, StoredCheckpoint};
-pub use operations::{AnswerOutcome, LeaseOutcome, RecordAnswer, StatusAnswer};
+pub use operations::{AnswerOutcome, LeaseOutcome, RecordAnswer};
 pub use own_tools::OwnToolOutcome;
+pub use pages::{Page, PageSent};
 pub use people::{Init, InitOutcome, Invite, InviteKind, InviteOutcome, Offer, OfferOutcome};
 pub use reads::{CallView, DecisionView, OperationView, RequestView};
+pub use reconciliations::{
+    AskChallenge, Opening, OperationAnswer, OperationChallengeOutcome, OperationDetail, OperationSeen, ReconciliationOutcome,
+    ReconciliationReceipt, ReconciliationRefused, RecordReconciliation,
+};
 pub use sessions::{OpenSession, Session, SessionChallenge, SessionChallengeOutcome, SessionOutcome};
+pub use status::{StatusAnswer, StatusAsked};
 pub use sweeps::Due;
 pub use table_changes::{ProposeTable, ProposeTableOutcome, TableProposed};
 pub use tokens::{Mint, MintOutcome, Minted, Redeem, RedeemOutcome, Redeemed, TokenRefused};

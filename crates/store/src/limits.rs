@@ -78,5 +78,11 @@ pub const RETRY_AFTER_S: u64 = 2;
 /// How long an agent that is gone without having had its call's id may come back. *Unit*: seconds; a restart of it and a retry.
 pub const ORPHAN_S: u64 = 900;
 
+/// Pages that one round sends. *Unit*: pages. The next round takes the rest.
+pub const PAGES_PER_ROUND_MAX: u32 = 50;
+
+/// What can have become of a tool's timeout when its row is gone. *Unit*: seconds. The longest that any row may name.
+pub const TIMEOUT_S_UNKNOWN: u64 = vidimus_core::limits::EXECUTOR_TIMEOUT_S_MAX;
+
 /// Earlier calls with an equal payload that are looked at. *Unit*: calls; the newest ones.
 pub const JOIN_CANDIDATES_MAX: u32 = 50;

@@ -6,7 +6,12 @@ use crate::error::OpenError;
 use crate::open::APPLICATION_ID;
 
 /// Each text brings the schema from the version of its index to the next one. Published texts are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3_people.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3_people.sql"),
+    include_str!("schema_4_reconciliation.sql"),
+];
 
 /// The version of a file that has every migration.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

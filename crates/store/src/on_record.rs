@@ -5,12 +5,15 @@ use rusqlite::{Connection, params};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement};
 use vidimus_core::dsse::Envelope;
-use vidimus_core::ids::{PersonId, RequestId};
+use vidimus_core::ids::{Name, PersonId, RequestId};
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::reconciliation::{self, GivenAnswer, Subject, VerifiedReconciliation};
 use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
 use crate::error::StoreError;
+use crate::limits::LEASE_S_MAX;
 use crate::log::Staged;
 use crate::rows::StoredOperation;
 use crate::tx::{Attempt, list, refuse};
@@ -29,8 +32,23 @@ pub(crate) struct OperationOnRecord {
     pub(crate) attempts: u32,
     /// When the first of them was.
     pub(crate) first_redeemed_at: Option<Timestamp>,
+    /// When the last of them was.
+    pub(crate) last_redeemed_at: Option<Timestamp>,
+    /// When the last attempt was over: it had answered, or its lease had run out. None while it is at work.
+    pub(crate) attempt_over_at: Option<Timestamp>,
     /// The state of its last change; none for an operation that the log does not know.
     pub(crate) state: Option<OperationState>,
+    /// Who sent a write, and the roles that its record names.
+    pub(crate) write: Option<WriteOnRecord>,
+}
+
+/// A write as its intent is on record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WriteOnRecord {
+    /// The agent.
+    pub(crate) agent: Option<Name>,
+    /// The owner of the tool's row, when it was sent.
+    pub(crate) roles: Vec<Name>,
 }
 
 /// What people signed about a request, and what else became of it.
@@ -73,23 +91,50 @@ impl<'a> LogView<'a> {
         let key = operation.to_string();
         let mut leaves = list(
             self.db,
-            "SELECT leaf FROM records WHERE operation = ?1 AND type IN (?2, ?3) ORDER BY position",
-            params![key, RecordType::TokenRedeemed.as_str(), RecordType::OperationChanged.as_str()],
+            "SELECT leaf FROM records WHERE operation = ?1 AND type IN (?2, ?3, ?4, ?5, ?6, ?7) ORDER BY position",
+            params![
+                key,
+                RecordType::TokenRedeemed.as_str(),
+                RecordType::OperationChanged.as_str(),
+                RecordType::WriteIntended.as_str(),
+                RecordType::WriteExecuted.as_str(),
+                RecordType::WriteFailed.as_str(),
+                RecordType::WriteUnknown.as_str(),
+            ],
             |row| row.get::<_, String>(0),
         )?;
         leaves.extend(self.staged.iter().filter(|staged| staged.operation.as_ref() == Some(&key)).map(|staged| staged.leaf.clone()));
         let mut found = OperationOnRecord::default();
         for leaf in &leaves {
-            let record = AuditRecord::parse(leaf.as_bytes())?;
-            if record.record_type == RecordType::TokenRedeemed {
-                found.attempts += 1;
-                found.first_redeemed_at.get_or_insert(record.at);
-            } else if record.record_type == RecordType::OperationChanged {
-                let state = record.claim("state").ok_or_else(|| StoreError::corrupt("an operation's change without its state"))?;
-                found.state = Some(state.parse()?);
-            }
+            found.take(AuditRecord::parse(leaf.as_bytes())?)?;
         }
         Ok(found)
+    }
+
+    /// The answers of people to an operation's unknown outcome whose signatures hold today, in the order of the log.
+    pub(crate) fn answers(&self, operation: &OperationKey, subject: &Subject<'_>, roster: &Roster) -> Result<Vec<GivenAnswer>, StoreError> {
+        let key = operation.to_string();
+        let recorded = RecordType::ReconciliationRecorded;
+        let mut leaves = list(
+            self.db,
+            "SELECT leaf FROM records WHERE operation = ?1 AND type = ?2 ORDER BY position",
+            params![key, recorded.as_str()],
+            |row| row.get::<_, String>(0),
+        )?;
+        let staged = self.staged.iter().filter(|staged| staged.operation.as_ref() == Some(&key) && staged.record_type == recorded);
+        leaves.extend(staged.map(|staged| staged.leaf.clone()));
+        let mut answers = Vec::new();
+        for leaf in &leaves {
+            for envelope in AuditRecord::parse(leaf.as_bytes())?.envelopes {
+                // A key that was stopped since counts for nothing; neither does an answer to something else.
+                let verified = reconciliation::verify(&envelope, roster).ok();
+                let ours = |verified: &VerifiedReconciliation| {
+                    verified.statement().operation == *operation && subject.same_bytes(verified.statement()).is_ok()
+                };
+                answers.extend(verified.filter(ours).map(|verified| verified.given()));
+            }
+        }
+        Ok(answers)
     }
 
     pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
@@ -165,6 +210,45 @@ impl DecisionsOnRecord {
 }
 
 impl OperationOnRecord {
+    fn take(&mut self, record: AuditRecord) -> Result<(), StoreError> {
+        match record.record_type {
+            RecordType::TokenRedeemed | RecordType::WriteIntended => {
+                self.attempts += 1;
+                self.first_redeemed_at.get_or_insert(record.at);
+                self.last_redeemed_at = Some(record.at);
+                self.attempt_over_at = None;
+                if record.record_type == RecordType::WriteIntended {
+                    self.state = Some(OperationState::Executing);
+                    let agent = record.claim("agent").map(Name::parse).transpose()?;
+                    self.write = Some(WriteOnRecord { agent, roles: record.roles });
+                }
+            }
+            RecordType::OperationChanged => {
+                let state = record.claim("state").ok_or_else(|| StoreError::corrupt("an operation's change without its state"))?;
+                self.state = Some(state.parse()?);
+                if record.claim("from") == Some(OperationState::Executing.as_str()) {
+                    self.attempt_over_at = Some(record.at);
+                }
+            }
+            RecordType::WriteExecuted => self.write_over(OperationState::Succeeded, record.at),
+            RecordType::WriteFailed => self.write_over(OperationState::Failed, record.at),
+            RecordType::WriteUnknown => self.write_over(OperationState::Unknown, record.at),
+            // No other type says how far an operation came.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn write_over(&mut self, state: OperationState, at: Timestamp) {
+        self.state = Some(state);
+        self.attempt_over_at = Some(at);
+    }
+
+    /// When no attempt can be on its way any more. One that was redeemed and has no end on record had a lease at most.
+    pub(crate) fn over_at(&self) -> Option<Timestamp> {
+        self.attempt_over_at.or_else(|| self.last_redeemed_at.map(|redeemed| redeemed.plus_s(LEASE_S_MAX)))
+    }
+
     /// Whether the ledger's row says what the log says.
     ///
     /// *Errors*: `ledger_contradicted`.

@@ -5,6 +5,7 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, Answer, Operation, OperationInput, OperationKey, OperationState};
+use vidimus_core::page::PageReason;
 use vidimus_core::record::RecordType;
 use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
@@ -14,7 +15,10 @@ use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::limits::{LEASE_S_MAX, RETRY_AFTER_S};
+use crate::on_record::LogView;
+use crate::pages::{self, Matter};
 use crate::rows::{Kind, StoredOperation, StoredRequest};
+use crate::status::{Evidence, stage_evidence};
 use crate::tx::{Attempt, Entry, Stop, Tx};
 use crate::{Moment, Store};
 
@@ -53,21 +57,6 @@ pub enum LeaseOutcome {
     Lost,
 }
 
-/// What a provider said when asked for the status of an operation.
-#[derive(Debug, Clone)]
-pub enum StatusAnswer {
-    /// It knows the operation, with our payload: its result is adopted.
-    Found {
-        /// The result's text.
-        result: String,
-    },
-    /// It does not know it, or could not be asked: no proof of anything, so a person looks.
-    NotFound {
-        /// One line about the answer.
-        detail: String,
-    },
-}
-
 impl Store {
     /// Records what an attempt brought back; an answer of an older attempt never overwrites a newer one.
     pub async fn record_answer(&self, moment: Moment, answer: RecordAnswer) -> Result<AnswerOutcome, StoreError> {
@@ -76,25 +65,6 @@ impl Store {
                 let Some(stored) = StoredOperation::load(tx.db, &answer.operation)? else { return Ok(AnswerOutcome::NotFound) };
                 let change = Change { result: answer.result, ..Change::of(answer.detail) };
                 settle(tx, &stored, answer.attempt, answer.answer, change)
-            })
-            .await
-    }
-
-    /// Records what a provider said about an operation whose outcome is unknown.
-    pub async fn record_status(&self, moment: Moment, operation: OperationKey, answer: StatusAnswer) -> Result<AnswerOutcome, StoreError> {
-        self.engine
-            .write(moment, Rank::Plain, move |tx| {
-                let Some(stored) = StoredOperation::load(tx.db, &operation)? else { return Ok(AnswerOutcome::NotFound) };
-                let (input, change) = match answer {
-                    StatusAnswer::Found { result } => {
-                        (OperationInput::StatusFound, Change { result: Some(result), ..Change::of("the provider knows the operation") })
-                    }
-                    StatusAnswer::NotFound { detail } => (OperationInput::GiveUp, Change::of(detail)),
-                };
-                match tx.attempt(|tx| advance(tx, &stored, input, change))? {
-                    Ok(next) => Ok(AnswerOutcome::Applied(next.state)),
-                    Err(_) => Ok(AnswerOutcome::Evidence(stored.now_at.state)),
-                }
             })
             .await
     }
@@ -147,11 +117,22 @@ pub(crate) fn settle(
         Answer::NoEffect => "no_effect",
         Answer::Unclear => "unclear",
     };
-    tx.execute_one(
-        "INSERT INTO evidence (operation, attempt, at_ms, answer, result, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![stored.operation.to_string(), attempt, tx.now.as_ms(), word, change.result, change.detail],
-    )?;
+    stage_evidence(tx, stored, &Evidence { attempt, source: "executor", answer: word, result: change.result, detail: &change.detail })?;
     Ok(AnswerOutcome::Evidence(stored.now_at.state))
+}
+
+/// The request behind an operation, and the roles that may read what belongs to it: those that decide, or the owner of a write.
+pub(crate) fn readers(log: LogView<'_>, stored: &StoredOperation) -> Result<(Option<RequestId>, Vec<Name>), StoreError> {
+    match stored.kind {
+        Kind::Money(request) => {
+            let stored = StoredRequest::load(log.db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
+            Ok((Some(request), stored.roles()))
+        }
+        Kind::Write => {
+            let on_record = log.operation(&stored.operation)?.write;
+            Ok((None, on_record.map(|write| write.roles).unwrap_or_default()))
+        }
+    }
 }
 
 /// What comes along with a change of state.
@@ -188,7 +169,7 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest, mint_at: Timestam
         ],
     )?;
     let reserved = Operation { state: OperationState::Reserved, attempt: 0 };
-    stage_change(tx, stored, operation, None, reserved, &Change::of("the quorum is reached"))?;
+    stage_change(tx, (Some(stored.request), stored.roles()), operation, None, reserved, &Change::of("the quorum is reached"))?;
     Ok(operation)
 }
 
@@ -236,12 +217,49 @@ pub(crate) fn advance(tx: &mut Tx<'_>, stored: &StoredOperation, input: Operatio
             if next.state.is_final() {
                 close_effect(tx, &request)?;
             }
-            let request = load_request(tx, &request)?;
-            stage_change(tx, &request, stored.operation, Some(stored.now_at.state), next, &change)?;
+            let (request, roles) = (Some(request), load_request(tx, &request)?.roles());
+            page_of_change(tx, stored, next, request, &roles)?;
+            stage_change(tx, (request, roles), stored.operation, Some(stored.now_at.state), next, &change)?;
         }
-        Kind::Write => stage_write_end(tx, &gate, stored, next.state, change)?,
+        // What its own sending brought is the record of a write; what comes after is a change like any other.
+        Kind::Write => match input {
+            OperationInput::Redeem | OperationInput::Answer(_) | OperationInput::LeaseExpire | OperationInput::End => {
+                stage_write_end(tx, &gate, stored, next.state, change)?;
+            }
+            OperationInput::StatusFound
+            | OperationInput::GiveUp
+            | OperationInput::Happened
+            | OperationInput::HappenedInPart
+            | OperationInput::DidNotHappen => {
+                let (request, roles) = readers(tx.log(), stored)?;
+                page_of_change(tx, stored, next, request, &roles)?;
+                stage_change(tx, (request, roles), stored.operation, Some(stored.now_at.state), next, &change)?;
+            }
+        },
     }
     Ok(next)
+}
+
+/// What only people can tell pages them, in the transaction in which it becomes theirs, until they have told it.
+fn page_of_change(
+    tx: &Tx<'_>,
+    stored: &StoredOperation,
+    next: Operation,
+    request: Option<RequestId>,
+    roles: &[Name],
+) -> Result<(), StoreError> {
+    let reason = match stored.kind {
+        Kind::Money(_) => PageReason::NeedsReconciliation,
+        Kind::Write => PageReason::WriteUnknown,
+    };
+    let matter = Matter { request, operation: Some(stored.operation), tool: Some(stored.tool.clone()), roles: roles.to_vec() };
+    if next.state == OperationState::NeedsReconciliation {
+        return pages::raise(tx, reason, &matter);
+    }
+    if stored.now_at.state == OperationState::NeedsReconciliation {
+        pages::end(tx, reason, &matter)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn load_request(tx: &Tx<'_>, request: &RequestId) -> Result<StoredRequest, StoreError> {
@@ -276,7 +294,7 @@ fn look_again_at(now: Timestamp, row: Option<&Row>, attempt: u32) -> Timestamp {
 
 fn stage_change(
     tx: &mut Tx<'_>,
-    request: &StoredRequest,
+    (request, roles): (Option<RequestId>, Vec<Name>),
     operation: OperationKey,
     from: Option<OperationState>,
     next: Operation,
@@ -289,8 +307,8 @@ fn stage_change(
         ("result_sha256", change.result.as_ref().map(|result| Digest::of(result.as_bytes())).into()),
     ]);
     let body = Json::object([("result", change.result.clone().into()), ("detail", change.detail.as_str().into())]);
-    let entry = Entry::new(RecordType::OperationChanged, claims).of_request(request.request).of_operation(operation);
-    tx.stage(entry.readable_by(request.roles()).with_body(body))?;
+    let entry = Entry::new(RecordType::OperationChanged, claims).of_operation(operation).readable_by(roles).with_body(body);
+    tx.stage(Entry { request, ..entry })?;
     Ok(())
 }
 

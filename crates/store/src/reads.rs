@@ -41,6 +41,8 @@ pub struct OperationView {
     pub tool: Name,
     /// The row that it was made under.
     pub row_sha256: Digest,
+    /// The arguments of a write, as they were sent; money's are its request's.
+    pub args: Option<String>,
     /// Where it stands.
     pub state: OperationState,
     /// Attempts begun.
@@ -269,6 +271,7 @@ fn read_operation(row: &Row<'_>) -> rusqlite::Result<OperationView> {
         request: optional_parsed(row, "request")?,
         tool: parsed(row, "tool")?,
         row_sha256: parsed(row, "row_sha256")?,
+        args: row.get("args")?,
         state: parsed(row, "state")?,
         attempt: row.get("attempt")?,
         mint_at: optional_time(row, "mint_at")?,

@@ -83,7 +83,7 @@ impl Store {
 
 const OVER_REQUESTS: &str = "SELECT request FROM requests WHERE state IN ('pending', 'approved') AND waits_until <= ?1 LIMIT ?2";
 const OVER_LEASES: &str = "SELECT * FROM operations WHERE state = 'executing' AND lease_until <= ?1 LIMIT ?2";
-const UNKNOWN: &str = "SELECT * FROM operations WHERE state = 'unknown' AND kind = 'money' AND next_at <= ?1 LIMIT ?2";
+const UNKNOWN: &str = "SELECT * FROM operations WHERE state = 'unknown' AND next_at <= ?1 LIMIT ?2";
 
 fn limit() -> i64 {
     SWEEP_ROWS_MAX as i64
@@ -201,8 +201,11 @@ fn gate_owned(stored: &StoredOperation) -> bool {
 
 /// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
 pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
-    let Kind::Money(request) = stored.kind else { return Ok(NextStep::GiveUp) };
     let Some(row) = in_force(gate, stored) else { return Ok(NextStep::GiveUp) };
+    let Kind::Money(request) = stored.kind else {
+        // Nobody decided on a write, so nothing gives a second attempt leave; asking changes nothing.
+        return Ok(operation::next_step(&row.idempotency, stored.now_at.attempt, false, false));
+    };
     let request = StoredRequest::load(log.db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
     let checks_hold = match still_holds(log, now, gate, stored, &request) {
         Ok(_) => true,

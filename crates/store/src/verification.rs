@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
 use vidimus_core::decision;
+use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::Name;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
@@ -21,9 +22,11 @@ use crate::agents::credential_run;
 use crate::codec::{count, names_to_text, optional_parsed};
 use crate::error::StoreError;
 use crate::gate::GateState;
+use crate::limits::CHAIN_MAX;
 use crate::log::{Head, read_head, read_node};
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
+use crate::verification_operations::Operations;
 
 /// Why a database is not to be served from.
 #[derive(Debug, thiserror::Error)]
@@ -61,17 +64,18 @@ impl Store {
     }
 }
 
-fn contradicted<T>(what: impl Into<String>) -> Result<T, VerifyError> {
+pub(crate) fn contradicted<T>(what: impl Into<String>) -> Result<T, VerifyError> {
     Err(VerifyError::Contradicted(what.into()))
 }
 
-fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> VerifyError {
+pub(crate) fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> VerifyError {
     move |refusal| VerifyError::Unsigned { what: what.into(), refusal }
 }
 
 fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
     let Some(gate) = GateState::load(db)? else { return Ok(()) };
-    let mut walk = Walk { db, gate: &gate, roster: None, genesis: None, table: None, agents: BTreeMap::new() };
+    let mut walk =
+        Walk { db, gate: &gate, roster: None, genesis: None, table: None, agents: BTreeMap::new(), operations: Operations::default() };
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
         db.prepare("SELECT position, leaf, type, at_ms, request, operation, roles, salt, body FROM records ORDER BY position")?;
@@ -125,6 +129,7 @@ struct Walk<'a> {
     genesis: Option<Genesis>,
     table: Option<Table>,
     agents: BTreeMap<String, Agent>,
+    operations: Operations,
 }
 
 /// An agent as its record or its row has it.
@@ -153,6 +158,10 @@ impl Walk<'_> {
         if record.record_type == RecordType::DecisionRecorded {
             return self.decision_recorded(position, record);
         }
+        let mut operations = std::mem::take(&mut self.operations);
+        let taken = operations.take(self.db, position, record, self.roster.as_ref(), |agent| self.chain(agent));
+        self.operations = operations;
+        taken?;
         if record.record_type == RecordType::AgentAdded {
             let claim = |name: &str| record.claim(name).map(str::to_owned);
             let agent = claim("agent").unwrap_or_default();
@@ -170,6 +179,18 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An agent with everyone who sent it, as they were added.
+    fn chain(&self, agent: &str) -> Vec<ChainLink> {
+        let mut chain = Vec::new();
+        let mut next = Some(agent.to_owned());
+        while let Some(name) = next.take().filter(|_| chain.len() < CHAIN_MAX) {
+            let (Some((owner, parent, _)), Ok(agent)) = (self.agents.get(&name), Name::parse(&name)) else { break };
+            chain.push(ChainLink { agent, owner: owner.as_ref().and_then(|owner| owner.parse().ok()) });
+            next.clone_from(parent);
+        }
+        chain
     }
 
     fn same_gate(&self, record: &AuditRecord) -> Result<(), VerifyError> {
@@ -269,6 +290,7 @@ impl Walk<'_> {
         if signed != self.table.as_ref().map(Table::digest) {
             return contradicted("the effect table in force is not the one that was signed");
         }
+        self.operations.finish(self.db)?;
         same_agents(self.db, &self.agents)
     }
 }

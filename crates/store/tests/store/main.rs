@@ -14,6 +14,7 @@ mod operations;
 mod orphans;
 mod people;
 mod races;
+mod reconciliations;
 mod revoking;
 mod simulation;
 mod table_changes;

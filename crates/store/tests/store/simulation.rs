@@ -139,7 +139,7 @@ impl World {
             let done = self.provider.effects.contains_key(operation);
             let said =
                 if done { StatusAnswer::Found { result: "{}".to_owned() } } else { StatusAnswer::NotFound { detail: "404".to_owned() } };
-            self.gate.store.record_status(self.gate.moment(), *operation, said).await.expect("an outcome");
+            self.gate.store.record_status(self.gate.moment(), *operation, StatusAsked::InTurn, said).await.expect("an outcome");
         }
         for operation in &due.to_mint {
             let (outcome, jti) = self.gate.mint(*operation).await;

@@ -98,9 +98,9 @@ async fn an_intent_without_an_end_is_unknown() {
     let first = sent(intent(&gate, Some(KEY), ARGS).await);
     let size = gate.size().await;
     gate.advance_s(30);
-    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
-    assert_eq!(gate.told_since(size).await, ["write_unknown"]);
-    assert_eq!(end(&gate, first, Answer::Done).await, AnswerOutcome::Evidence(OperationState::Unknown));
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 2);
+    assert_eq!(gate.told_since(size).await, ["write_unknown", "operation_changed"], "unknown, and at once its owner's to tell");
+    assert_eq!(end(&gate, first, Answer::Done).await, AnswerOutcome::Evidence(OperationState::NeedsReconciliation));
     assert!(matches!(intent(&gate, Some(KEY), ARGS).await, IntentOutcome::Joined(_)), "in doubt, it is not sent again");
     let second = sent(intent(&gate, None, ARGS).await);
     gate.reopen();
@@ -108,6 +108,7 @@ async fn an_intent_without_an_end_is_unknown() {
     let view = gate.store.operation(second).await.expect("a reading").expect("an operation");
     assert_eq!(view.state, OperationState::Unknown);
     // A write in doubt is nobody's to repeat: the workers are not given it.
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep"), Due { moved: 1, ..Due::default() });
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep"), Due::default());
 }
 
