@@ -3,6 +3,7 @@
 use rusqlite::params;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
+use vidimus_core::page::PageReason;
 use vidimus_core::record::RecordType;
 
 use crate::codec::{optional_text, parsed, text};
@@ -10,6 +11,7 @@ use crate::error::StoreError;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::log::to_i64;
 use crate::operations::load_request;
+use crate::pages::{self, Matter};
 use crate::rows::StoredRequest;
 use crate::tx::{Entry, Tx};
 
@@ -59,5 +61,7 @@ fn stage(tx: &mut Tx<'_>, stored: &StoredRequest) -> Result<u64, StoreError> {
     }
     roles.sort();
     roles.dedup();
+    let matter = Matter { request: Some(members.request), operation: None, tool: Some(members.tool.clone()), roles: roles.clone() };
+    pages::raise(tx, PageReason::RequestEscalated, &matter)?;
     tx.stage(Entry::new(RecordType::RequestEscalated, claims).of_request(stored.request).readable_by(roles).with_body(body))
 }

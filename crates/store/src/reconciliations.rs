@@ -419,7 +419,7 @@ impl Made {
         }
         let write = on_record.write.as_ref().ok_or_else(|| StoreError::corrupt("a write whose intent is not on record"))?;
         let agents = match &write.agent {
-            Some(agent) => agents::identity(tx.db, agent)?.map(|identity| identity.chain).unwrap_or_default(),
+            Some(agent) => agents::identity(tx.log(), agent)?.map(|identity| identity.chain).unwrap_or_default(),
             None => Vec::new(),
         };
         Ok(Made { request: None, owner: write.roles.first().cloned(), agents })

@@ -186,9 +186,9 @@ impl Walk<'_> {
         let mut chain = Vec::new();
         let mut next = Some(agent.to_owned());
         while let Some(name) = next.take().filter(|_| chain.len() < CHAIN_MAX) {
-            let (Some((owner, parent, _)), Ok(agent)) = (self.agents.get(&name), Name::parse(&name)) else { break };
-            chain.push(ChainLink { agent, owner: owner.as_ref().and_then(|owner| owner.parse().ok()) });
-            next.clone_from(parent);
+            let (Some(known), Ok(agent)) = (self.agents.get(&name), Name::parse(&name)) else { break };
+            chain.push(ChainLink { agent, owner: known.owner.as_ref().and_then(|owner| owner.parse().ok()) });
+            next.clone_from(&known.parent);
         }
         chain
     }
