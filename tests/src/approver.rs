@@ -22,7 +22,7 @@ use vidimus_core::render;
 use vidimus_core::roster::{Admission, KeyUse, Roster};
 use vidimus_core::sign::{PublicKey, SecretKey};
 use vidimus_core::statement::{Enrolment, Genesis, SessionStatement};
-use vidimus_core::table::Table;
+use vidimus_core::table::{Row, Table};
 
 /// The version that decisions name.
 const APP_VERSION: &str = "approver 1";
@@ -164,17 +164,31 @@ impl Approver {
         let detail = client.request_detail(&request).await?;
         let frozen = FrozenRequest::parse(detail.frozen.as_bytes())?;
         let table = Table::parse(&client.table().await?.table).map_err(|_| ApproverError::Missing("the gate's table does not load"))?;
+        let row = table.row(&frozen.members().tool).ok_or(ApproverError::Missing("the tool has no row any more"))?;
+        self.statement_on(&frozen, row, decision, role).await
+    }
+
+    /// The same about frozen bytes and a row that this person has already: a console has them from its copy of the log.
+    ///
+    /// # Errors
+    /// When the gate refuses the challenge, or what it shows does not fit together.
+    pub async fn statement_on(
+        &self,
+        frozen: &FrozenRequest,
+        row: &Row,
+        decision: DecisionKind,
+        role: &str,
+    ) -> Result<DecisionStatement, ApproverError> {
         let members = frozen.members();
-        let row = table.row(&members.tool).ok_or(ApproverError::Missing("the tool has no row any more"))?;
         let key_sha256 = self.approval.public().digest();
-        let challenge = client.challenge(&request, &ChallengeRequest { key_sha256 }).await?;
+        let challenge = self.client()?.challenge(&members.request, &ChallengeRequest { key_sha256 }).await?;
         let verified = checkpoint::parse_verify(&challenge.checkpoint, &self.gate_id.to_string(), &self.log_key)?;
         let head = verified.checkpoint();
         Ok(DecisionStatement {
             gate: self.gate_id,
             gate_key_sha256: self.log_key.digest(),
             environment: self.environment,
-            request,
+            request: members.request,
             request_sha256: frozen.request_sha256(),
             args_sha256: frozen.args_sha256(),
             tool: members.tool.clone(),
@@ -184,7 +198,7 @@ impl Approver {
             role: Name::parse(role)?,
             row_sha256: row.digest(),
             roster_sha256: challenge.roster_sha256,
-            shown_sha256: render::frozen_shown_sha256(&frozen, row)?,
+            shown_sha256: render::frozen_shown_sha256(frozen, row)?,
             context_sha256: None,
             challenge: challenge.challenge,
             checkpoint: CheckpointRef { size: head.size(), root: *head.root() },

@@ -62,7 +62,7 @@ impl Metrics {
     }
 
     /// The text, with what the gate knows besides.
-    pub fn text(&self, environment: &str, log_records: u64, in_flight: usize) -> String {
+    pub fn text(&self, environment: &str, log_records: u64, commits: u64, in_flight: usize) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
             // Writing to a text cannot fail.
@@ -74,6 +74,7 @@ impl Metrics {
         let info = format!("{{version=\"{}\",environment=\"{environment}\"}}", env!("CARGO_PKG_VERSION"));
         family("vidimus_gate_info", "gauge", "The gate's version and environment.", &[(info, "1".to_owned())]);
         family("vidimus_log_records", "gauge", "Records under the newest checkpoint.", &[(String::new(), log_records.to_string())]);
+        family("vidimus_store_commits_total", "counter", "Durable commits of the ledger.", &[(String::new(), commits.to_string())]);
         family("vidimus_in_flight", "gauge", "Calls and executions under way.", &[(String::new(), in_flight.to_string())]);
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let labels = |(route, status): &Answered| format!("{{route=\"{route}\",status=\"{status}\"}}");
@@ -112,9 +113,10 @@ mod tests {
         metrics.attempted(Answer::Unclear);
         metrics.changed(TABLE_CHANGE);
         metrics.read_lost();
-        let text = metrics.text("test", 7, 1);
+        let text = metrics.text("test", 7, 3, 1);
         for expected in [
             "vidimus_log_records 7\n",
+            "vidimus_store_commits_total 3\n",
             "vidimus_http_answers_total{route=\"/v1/calls\",status=\"202\"} 2\n",
             "vidimus_http_answer_seconds_total{route=\"/v1/calls\",status=\"202\"} 2.000000\n",
             "vidimus_attempts_total{answer=\"unclear\"} 1\n",

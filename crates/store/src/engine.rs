@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -49,6 +50,7 @@ pub(crate) struct Engine {
     heads: watch::Receiver<Head>,
     readers: Readers,
     failed: watch::Receiver<bool>,
+    commits: Arc<AtomicU64>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -61,12 +63,13 @@ impl Engine {
         let (announce, heads) = watch::channel(head);
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: Some(lock) };
+        let commits = Arc::new(AtomicU64::new(0));
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, commits: Arc::clone(&commits), _lock: Some(lock) };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, thread: Mutex::new(Some(thread)) })
+        Ok(Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, commits, thread: Mutex::new(Some(thread)) })
     }
 
     /// An engine without a thread of its own: whoever holds the writer commits, and readings run where they are asked for.
@@ -75,9 +78,10 @@ impl Engine {
         let (announce, heads) = watch::channel(head);
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, _lock: None };
+        let commits = Arc::new(AtomicU64::new(0));
+        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, commits: Arc::clone(&commits), _lock: None };
         let readers = Readers::of(vec![reader], Where::Here);
-        Ok((Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, thread: Mutex::new(None) }, writer))
+        Ok((Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, commits, thread: Mutex::new(None) }, writer))
     }
 
     /// Gives the connections that read back; none of them reads any more.
@@ -107,6 +111,11 @@ impl Engine {
         queue.send(Job { moment, rank, run }).await.map_err(|_| self.unanswered())?;
         drop(queue);
         answer.await.map_err(|_| self.unanswered())?
+    }
+
+    /// Commits since the start that wrote to the disk.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Whether a commit has failed.
@@ -159,6 +168,7 @@ pub(crate) struct Writer {
     announce: watch::Sender<Head>,
     cache: Cache,
     failed: watch::Sender<bool>,
+    commits: Arc<AtomicU64>,
     _lock: Option<FileLock>,
 }
 
@@ -209,9 +219,13 @@ impl Writer {
             return;
         }
         let mut settles = Vec::with_capacity(batch.len());
+        let changes = self.db.total_changes();
         let committed = self.transact(batch, &mut settles).and_then(|head| Ok(self.db.execute_batch("COMMIT").map(|()| head)?));
         match committed {
             Ok(head) => {
+                if self.db.total_changes() > changes {
+                    self.commits.fetch_add(1, Ordering::Relaxed);
+                }
                 self.announce.send_if_modified(|known| std::mem::replace(known, head) != head);
                 for settle in settles {
                     settle(Ok(()));

@@ -104,6 +104,11 @@ impl Store {
         self.engine.heads()
     }
 
+    /// Commits since the start that wrote to the disk: each is one flush, whatever it carries.
+    pub fn commits(&self) -> u64 {
+        self.engine.commits()
+    }
+
     /// Whether a commit has failed: nothing more is written until the next start.
     pub fn has_failed(&self) -> bool {
         self.engine.has_failed()

@@ -44,6 +44,7 @@ pub async fn openapi() -> impl IntoResponse {
 
 /// `GET /metrics`.
 pub async fn metrics(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
-    let text = gate.metrics.text(gate.identity.environment.as_str(), gate.checkpoints.newest().size, gate.in_flight.len());
+    let (records, commits) = (gate.checkpoints.newest().size, gate.store.commits());
+    let text = gate.metrics.text(gate.identity.environment.as_str(), records, commits, gate.in_flight.len());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }

@@ -62,8 +62,17 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// The smallest value that at least 95 of 100 do not exceed (nearest rank).
 pub fn p95(values: &[f64]) -> f64 {
+    percentile(values, 95)
+}
+
+/// The smallest value that at least 99 of 100 do not exceed (nearest rank).
+pub fn p99(values: &[f64]) -> f64 {
+    percentile(values, 99)
+}
+
+fn percentile(values: &[f64], of_hundred: usize) -> f64 {
     let sorted = sorted(values);
-    let rank = (sorted.len() * 95).div_ceil(100);
+    let rank = (sorted.len() * of_hundred).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
@@ -79,14 +88,14 @@ fn significant(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figure, Report, median, p95};
+    use super::{Figure, Report, median, p95, p99};
 
     #[test]
     fn medians_and_ranks() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!(p95(&hundred), 95.0);
+        assert_eq!((p95(&hundred), p99(&hundred)), (95.0, 99.0));
         assert_eq!(p95(&[7.0]), 7.0);
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use vidimus_core::ids::RequestId;
 use vidimus_tests::approver::Approver;
 use vidimus_tests::company::effect_table;
 use vidimus_tests::gate::{COMPANY_TOKEN, Gate, GateHome};
@@ -54,8 +55,13 @@ impl Bench {
 
     /// Makes a gate and serves it. `agents` beside the company's own may use every tool of `billing`.
     pub fn gate(&self, name: &str, agents: &[String], roles: &[&str]) -> Result<House, BenchError> {
+        self.gate_before(&self.company_url, name, agents, roles)
+    }
+
+    /// The same in front of another provider.
+    pub fn gate_before(&self, provider_url: &str, name: &str, agents: &[String], roles: &[&str]) -> Result<House, BenchError> {
         let folder = self.folder.path().join(name);
-        let mut table = effect_table(&self.company_url);
+        let mut table = effect_table(provider_url);
         for agent in agents {
             table.push_str(&format!(
                 "\n[[agent]]\nagent = \"{agent}\"\ntools = [\"get_invoice\", \"refund\", \"issue_credit\"]\ncallback_hosts = []\npending_max = {PENDING_MAX}\n"
@@ -83,10 +89,9 @@ pub struct House {
 }
 
 impl House {
-    /// Puts the table in force through the real enrolment, without a desktop.
-    pub async fn sign_table(&self) -> Result<(), BenchError> {
-        Approver::enrol(&self.gate.url, &self.invite, 7).await?;
-        Ok(())
+    /// Puts the table in force through the real enrolment, without a desktop. Gives the person who did it.
+    pub async fn sign_table(&self) -> Result<Approver, BenchError> {
+        Ok(Approver::enrol(&self.gate.url, &self.invite, 7).await?)
     }
 }
 
@@ -103,6 +108,8 @@ pub struct Client {
 pub struct Answer {
     pub call: String,
     pub status: String,
+    /// The approval request of a money call.
+    pub request: Option<RequestId>,
 }
 
 impl Client {
@@ -119,8 +126,13 @@ impl Client {
 
     /// Makes a call and gives its answer with the milliseconds it took.
     pub async fn call(&self, tool: &str, args: &Value) -> Result<(Answer, f64), BenchError> {
+        self.call_waiting(0, tool, args).await
+    }
+
+    /// Makes a call that waits at most `wait_s` seconds for its end.
+    pub async fn call_waiting(&self, wait_s: u64, tool: &str, args: &Value) -> Result<(Answer, f64), BenchError> {
         let body = json!({ "tool": tool, "args": args }).to_string();
-        let request = self.http.post(format!("{}/v1/calls?wait_s=0", self.url)).header("content-type", "application/json").body(body);
+        let request = self.http.post(format!("{}/v1/calls?wait_s={wait_s}", self.url)).header("content-type", "application/json").body(body);
         let began = Instant::now();
         let text = self.text(request).await?;
         let took_ms = milliseconds(began.elapsed());
@@ -143,6 +155,11 @@ impl Client {
         self.text(self.http.post(format!("{}/v1/calls/{call}/withdraw", self.url))).await.map(drop)
     }
 
+    /// What an address below the client's URL holds.
+    pub async fn page(&self, path: &str) -> Result<String, BenchError> {
+        self.text(self.http.get(format!("{}{path}", self.url))).await
+    }
+
     /// Reads an address below the client's URL and gives the milliseconds it took.
     pub async fn read(&self, path: &str) -> Result<f64, BenchError> {
         let request = self.http.get(format!("{}{path}", self.url));
@@ -159,9 +176,10 @@ impl Client {
     }
 }
 
-/// A money call that no other equals: each `number` is another amount.
+/// A money call that no other equals and none waits for: each `number` is another customer.
 pub fn credit(number: usize) -> Value {
-    json!({ "customer": "customer_ada", "amount_minor": number + 1, "currency": "EUR", "reason": "the kettle came late, as promised on the phone" })
+    let customer = format!("customer_{number}");
+    json!({ "customer": customer, "amount_minor": 1500, "currency": "EUR", "reason": "the kettle came late, as promised on the phone" })
 }
 
 /// A duration in milliseconds.

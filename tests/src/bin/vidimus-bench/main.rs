@@ -1,16 +1,19 @@
-//! The benches on real parts: `vidimus-bench [money|route|console] [--json FILE]`, normally by way of `cargo xtask bench`.
+//! The benches on real parts: `vidimus-bench [money|route|console] [--long] [--json FILE]`, normally by way of `cargo xtask bench`.
 //!
 //! Prints a table and writes the figures under ids that do not change. What each id means stands in `docs/benchmarks.md`.
 
 mod clock;
 mod console;
+mod desk;
 mod figures;
 mod house;
 mod inbox;
 mod load;
 mod machine;
 mod money;
+mod provider;
 mod route;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,6 +59,7 @@ enum BenchError {
 
 struct Arguments {
     benches: Vec<Name>,
+    long: bool,
     json: Option<PathBuf>,
 }
 
@@ -78,15 +82,17 @@ async fn main() -> ExitCode {
 }
 
 fn parse(words: impl Iterator<Item = String>) -> Result<Arguments, String> {
-    let mut arguments = Arguments { benches: Vec::new(), json: None };
+    let mut arguments = Arguments { benches: Vec::new(), long: false, json: None };
     let mut words = words.peekable();
     while let Some(word) = words.next() {
         if word == "--json" {
             arguments.json = Some(words.next().ok_or("`--json` needs a file")?.into());
+        } else if word == "--long" {
+            arguments.long = true;
         } else if let Some((_, name)) = NAMES.iter().find(|(known, _)| *known == word) {
             arguments.benches.push(*name);
         } else {
-            return Err(format!("`{word}` is no bench; there are money, route, console, and `--json FILE`"));
+            return Err(format!("`{word}` is no bench; there are money, route, console, `--long` and `--json FILE`"));
         }
     }
     if arguments.benches.is_empty() {
@@ -101,7 +107,7 @@ async fn run(arguments: &Arguments) -> Result<(), BenchError> {
     let mut figures: Vec<Figure> = Vec::new();
     for name in &arguments.benches {
         figures.extend(match name {
-            Name::Money => money::run(&bench).await?,
+            Name::Money => money::run(&bench, arguments.long).await?,
             Name::Route => route::run(&bench).await?,
             Name::Console => console::run(&bench).await?,
         });
@@ -125,8 +131,8 @@ mod tests {
     #[test]
     fn no_name_means_all_and_nothing_else_is_understood() {
         assert_eq!(parsed("").unwrap().benches, [Name::Money, Name::Route, Name::Console]);
-        let one = parsed("route --json figures.json").unwrap();
-        assert_eq!((one.benches, one.json), (vec![Name::Route], Some("figures.json".into())));
+        let one = parsed("route --long --json figures.json").unwrap();
+        assert_eq!((one.benches, one.long, one.json), (vec![Name::Route], true, Some("figures.json".into())));
         for line in ["audit", "--json", "money --quick"] {
             assert!(parsed(line).is_err(), "`{line}` was taken");
         }
