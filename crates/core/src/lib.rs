@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bytes;
+pub mod challenge;
 pub mod checkpoint;
 pub mod code;
 pub mod decision;

@@ -5,7 +5,9 @@ use vidimus_api::request::{
     Challenge, DecisionOnRecord, DecisionRequest, OperationView, Quorum, Receipt, RequestDetail, RequestList, RequestSummary,
 };
 use vidimus_core::bytes::Digest;
+use vidimus_core::challenge::OwnChallenge;
 use vidimus_core::code::Refusal;
+use vidimus_core::decision::DecisionStatement;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
@@ -71,10 +73,10 @@ impl Gate {
         if self.visible(session, request).await?.is_none() {
             return Ok(None);
         }
-        let challenge = entropy::nonce()?;
-        let asked = DecisionChallenge { request, person: session.person, key_sha256, challenge };
+        let asked = DecisionChallenge { request, person: session.person, key_sha256 };
         match self.store.decision_challenge(self.moment()?, asked).await? {
             DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => {
+                let challenge = self.keys.challenges.issue(entropy::bytes()?, &request.to_string(), &key_sha256, issued_at);
                 let signed = self.checkpoints.covering(head.size).await.ok_or_else(late)?;
                 Ok(Some(Challenge { challenge, issued_at, expires_at, roster_sha256, checkpoint: signed.note.clone() }))
             }
@@ -99,7 +101,8 @@ impl Gate {
             Some(denial) => Some(denial.reason()?),
             None => decision.reason,
         };
-        let record = RecordDecision { request, envelope, reason, reason_salt: decision.reason_salt, context: decision.context };
+        let challenge = self.own_challenge(&envelope);
+        let record = RecordDecision { request, envelope, challenge, reason, reason_salt: decision.reason_salt, context: decision.context };
         pass(Seam::BeforeDecide);
         let receipt = match self.store.record_decision(self.moment()?, record).await? {
             DecisionOutcome::Recorded(receipt) => {
@@ -113,6 +116,13 @@ impl Gate {
         };
         self.bell.ring(view.call);
         self.receipt(receipt).await.map(Some)
+    }
+
+    /// The challenge that a statement names, if this gate issued it. What cannot be read, the store refuses by its own code.
+    fn own_challenge(&self, envelope: &Envelope) -> Option<OwnChallenge> {
+        let statement = DecisionStatement::parse(envelope.danger_unverified_payload()).ok()?;
+        let DecisionStatement { challenge, request, key_sha256, issued_at, .. } = statement;
+        self.keys.challenges.recognise(&challenge, &request.to_string(), &key_sha256, issued_at)
     }
 
     /// The record of a decision, and the way from it to a signed head.

@@ -1,16 +1,15 @@
 //! The running gate: what its use cases share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vidimus_api::problem::FaceCode;
-use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
 use vidimus_core::ids::{Name, RequestId};
-use vidimus_core::table::{Table, TableFault};
+use vidimus_core::table::Table;
 use vidimus_store::{CallRefused, DecisionRefused, GateIdentity, Moment, OpenError, Session, Store, StoreError};
 
 use crate::bell::Bell;
@@ -53,12 +52,6 @@ pub enum StartError {
     Outbound(#[from] reqwest::Error),
 }
 
-/// The effect table in force, parsed once for each of its digests.
-struct Loaded {
-    digest: Digest,
-    table: Arc<Table>,
-}
-
 /// A running gate.
 pub struct Gate {
     /// The ledger.
@@ -91,7 +84,6 @@ pub struct Gate {
     pub executions: Arc<Semaphore>,
     /// Bounds the reads that are answered and not on record yet.
     pub reads_at_risk: Arc<Semaphore>,
-    loaded: Mutex<Option<Loaded>>,
 }
 
 impl Gate {
@@ -133,7 +125,6 @@ impl Gate {
             in_flight: TaskTracker::new(),
             executions: Arc::new(Semaphore::new(EXECUTIONS_MAX)),
             reads_at_risk: Arc::new(Semaphore::new(READS_AT_RISK_MAX)),
-            loaded: Mutex::new(None),
         })
     }
 
@@ -148,22 +139,7 @@ impl Gate {
     ///
     /// *Errors*: those of the store.
     pub async fn table(&self) -> Result<Option<Arc<Table>>, StoreError> {
-        let Some(view) = self.store.table().await?.filter(|view| view.signed) else {
-            return Ok(None);
-        };
-        {
-            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(loaded) = loaded.as_ref().filter(|loaded| loaded.digest == view.table_sha256) {
-                return Ok(Some(loaded.table.clone()));
-            }
-        }
-        let table = Arc::new(Table::parse(&view.toml).map_err(|faults| StoreError::Corrupt(first_fault(&faults)))?);
-        if table.digest() != view.table_sha256 {
-            return Err(StoreError::Corrupt("an effect table that nobody signed".to_owned()));
-        }
-        let loaded = Loaded { digest: view.table_sha256, table: table.clone() };
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
-        Ok(Some(table))
+        self.store.table_in_force().await
     }
 
     /// Puts the refusal of a call on record.
@@ -205,8 +181,4 @@ pub fn database(data: &Path) -> PathBuf {
 /// *Errors*: `NoEntropy`.
 pub fn moment() -> Result<Moment, NoEntropy> {
     Ok(Moment { now: clock::now(), entropy: entropy::nonce()? })
-}
-
-fn first_fault(faults: &[TableFault]) -> String {
-    faults.first().map_or_else(|| "an effect table".to_owned(), |fault| format!("an effect table with a fault: {fault}"))
 }

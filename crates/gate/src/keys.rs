@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use vidimus_core::bytes::{base64url_decode, base64url_encode};
+use vidimus_core::challenge::ChallengeKey;
 use vidimus_core::ids::GateId;
 use vidimus_core::sign::SecretKey;
 
@@ -58,6 +59,8 @@ pub struct Keys {
     pub log: SecretKey,
     /// Signs execution tokens.
     pub token: SecretKey,
+    /// Authenticates challenges; it follows from the token key's seed, so a start in between changes nothing.
+    pub challenges: ChallengeKey,
 }
 
 /// The folder of the keys in a data folder.
@@ -79,7 +82,7 @@ impl Keys {
             writeln!(file, "{}", base64url_encode(seed)).and_then(|()| file.sync_all()).map_err(at(&path))?;
         }
         File::open(&folder).and_then(|folder| folder.sync_all()).map_err(at(&folder))?;
-        Ok(Keys { log: SecretKey::from_seed(log_seed), token: SecretKey::from_seed(token_seed) })
+        Ok(Keys::of(log_seed, token_seed))
     }
 
     /// Reads the keys.
@@ -89,7 +92,11 @@ impl Keys {
         let folder = folder(data);
         own_folder(data)?;
         own_folder(&folder)?;
-        Ok(Keys { log: load_key(&folder.join("log.key"))?, token: load_key(&folder.join("token.key"))? })
+        Ok(Keys::of(&load_seed(&folder.join("log.key"))?, &load_seed(&folder.join("token.key"))?))
+    }
+
+    fn of(log_seed: &[u8; 32], token_seed: &[u8; 32]) -> Keys {
+        Keys { log: SecretKey::from_seed(log_seed), token: SecretKey::from_seed(token_seed), challenges: ChallengeKey::derive(token_seed) }
     }
 
     /// The gate's id.
@@ -113,7 +120,7 @@ pub fn own_folder(path: &Path) -> Result<(), KeysError> {
     Ok(())
 }
 
-fn load_key(path: &Path) -> Result<SecretKey, KeysError> {
+fn load_seed(path: &Path) -> Result<[u8; 32], KeysError> {
     let found = fs::symlink_metadata(path).map_err(at(path))?;
     if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(KeysError::Foreign { path: path.to_owned() });
@@ -124,7 +131,7 @@ fn load_key(path: &Path) -> Result<SecretKey, KeysError> {
     }
     let text = fs::read_to_string(path).map_err(at(path))?;
     let seed: Option<[u8; 32]> = base64url_decode(text.trim_end()).ok().and_then(|bytes| bytes.try_into().ok());
-    seed.map(|seed| SecretKey::from_seed(&seed)).ok_or_else(|| KeysError::Malformed { path: path.to_owned() })
+    seed.ok_or_else(|| KeysError::Malformed { path: path.to_owned() })
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> KeysError {

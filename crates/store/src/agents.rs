@@ -98,7 +98,7 @@ impl Store {
     /// the one that was given out, and stands.
     pub async fn authenticate_agent(&self, credential_sha256: Digest) -> Result<Option<AgentIdentity>, StoreError> {
         self.engine
-            .read(move |db| {
+            .look(move |db| {
                 let agent: Option<Name> =
                     find(db, "SELECT agent FROM agents WHERE credential_sha256 = ?1", [credential_sha256.to_string()], |row| {
                         parsed(row, "agent")

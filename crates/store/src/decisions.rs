@@ -2,6 +2,7 @@
 
 use rusqlite::{Row, params};
 use vidimus_core::bytes::{Digest, Salt};
+use vidimus_core::challenge::OwnChallenge;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{self, Case, DecisionKind, Judgement, VerifiedDecision, reason_sha256};
 use vidimus_core::denial::Denial;
@@ -16,7 +17,7 @@ use vidimus_core::request::RequestState;
 use vidimus_core::table::Row as TableRow;
 use vidimus_core::time::Timestamp;
 
-use crate::challenges::{issued_challenge, use_challenge};
+use crate::challenges::issued_challenge;
 use crate::codec::{count, optional_parsed, optional_text, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
@@ -34,6 +35,8 @@ pub struct RecordDecision {
     pub request: RequestId,
     /// The signed statement.
     pub envelope: Envelope,
+    /// The challenge that the statement names, if this gate issued it.
+    pub challenge: Option<OwnChallenge>,
     /// The reason's text; a denial's is the canonical `{kind, note}`.
     pub reason: Option<String>,
     /// The salt of the reason's digest.
@@ -174,6 +177,7 @@ fn judge_and_record(
     if !stored.state.is_final() {
         on_record.goes_on()?;
     }
+    let challenge = issued_challenge(decision.challenge.as_ref(), verified.statement(), &on_record);
     let approvals = on_record.approvals();
     let case = Case {
         frozen: &stored.frozen,
@@ -185,13 +189,12 @@ fn judge_and_record(
         // Without a row nothing can be rendered; the row's absence is what the rule then refuses.
         shown_sha256: row.map_or(Ok(verified.statement().shown_sha256), |row| shown_sha256(stored, row))?,
         roster,
-        challenge: issued_challenge(tx, &verified.statement().challenge)?,
+        challenge,
         approvals: &approvals,
         now: tx.now,
     };
     let judgement = decision::judge(&verified, &case)?;
     let denial = check_attachments(&verified, decision)?;
-    use_challenge(tx, &verified)?;
     apply(tx, stored, &verified, decision, envelope, judgement, denial)
 }
 

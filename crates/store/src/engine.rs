@@ -16,6 +16,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::Moment;
 use crate::error::{OpenError, StoreError};
+use crate::gate::GateCache;
 use crate::limits::{BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
 use crate::open::{self, FileLock};
@@ -51,6 +52,7 @@ pub(crate) struct Engine {
     readers: Readers,
     failed: watch::Receiver<bool>,
     commits: Arc<AtomicU64>,
+    gate: GateCache,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -69,7 +71,15 @@ impl Engine {
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, commits, thread: Mutex::new(Some(thread)) })
+        Ok(Engine {
+            queue: Mutex::new(Some(queue)),
+            heads,
+            readers,
+            failed,
+            commits,
+            gate: GateCache::default(),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// An engine without a thread of its own: whoever holds the writer commits, and readings run where they are asked for.
@@ -81,7 +91,18 @@ impl Engine {
         let commits = Arc::new(AtomicU64::new(0));
         let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, commits: Arc::clone(&commits), _lock: None };
         let readers = Readers::of(vec![reader], Where::Here);
-        Ok((Engine { queue: Mutex::new(Some(queue)), heads, readers, failed, commits, thread: Mutex::new(None) }, writer))
+        Ok((
+            Engine {
+                queue: Mutex::new(Some(queue)),
+                heads,
+                readers,
+                failed,
+                commits,
+                gate: GateCache::default(),
+                thread: Mutex::new(None),
+            },
+            writer,
+        ))
     }
 
     /// Gives the connections that read back; none of them reads any more.
@@ -142,6 +163,20 @@ impl Engine {
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         self.readers.read(reading).await
+    }
+
+    /// Runs a reading of a few rows by their keys where it is asked for: handing it to another thread and back would take
+    /// longer than the reading does.
+    pub(crate) async fn look<T, F>(&self, reading: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Connection) -> Result<T, StoreError>,
+    {
+        self.readers.look(reading).await
+    }
+
+    /// The gate as readings know it.
+    pub(crate) fn gate_cache(&self) -> GateCache {
+        self.gate.clone()
     }
 
     /// Lets the writer finish what is queued, and waits for it.
@@ -329,6 +364,16 @@ impl Readers {
             Where::Aside => tokio::task::spawn_blocking(reading).await.map_err(|_| StoreError::Closed)?,
             Where::Here => reading(),
         }
+    }
+}
+
+impl Readers {
+    async fn look<T>(&self, reading: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let _permit = self.permits.acquire().await.map_err(|_| StoreError::Closed)?;
+        let db = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().ok_or(StoreError::Closed)?;
+        let outcome = in_snapshot(&db, reading);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        outcome
     }
 }
 

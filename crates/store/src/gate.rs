@@ -1,5 +1,7 @@
 //! The gate as the database knows it: identity, the table and the roster in force.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
 use vidimus_core::ids::{Environment, GateId};
@@ -59,7 +61,7 @@ pub(crate) struct RosterState {
 #[derive(Debug)]
 pub(crate) struct GateState {
     pub(crate) identity: GateIdentity,
-    pub(crate) table: Table,
+    pub(crate) table: Arc<Table>,
     pub(crate) table_view: TableView,
     pub(crate) roster: Option<RosterState>,
 }
@@ -80,12 +82,45 @@ impl GateState {
             Some(_) => return Err(StoreError::corrupt("rosters.text")),
             None => None,
         };
-        Ok(Some(GateState { identity, table, table_view, roster }))
+        Ok(Some(GateState { identity, table: Arc::new(table), table_view, roster }))
     }
 
     /// The roster, which every use case after genesis has.
     pub(crate) fn roster(&self) -> Result<&RosterState, StoreError> {
         self.roster.as_ref().ok_or(StoreError::NotInitialised)
+    }
+}
+
+/// The gate as a reading last met it, so that the table and the roster are parsed once for each of their versions.
+#[derive(Clone, Default)]
+pub(crate) struct GateCache(Arc<Mutex<Option<Arc<GateState>>>>);
+
+impl GateCache {
+    /// The gate in force in this reading's snapshot; none before `init`.
+    ///
+    /// What is kept is what led to the digests that the snapshot names, so another text beside them changes nothing.
+    pub(crate) fn gate(&self, db: &Connection) -> Result<Option<Arc<GateState>>, StoreError> {
+        let named = find(
+            db,
+            "SELECT table_sha256, table_signed, roster_version, roster_sha256 FROM gate LEFT JOIN rosters ON version = roster_version",
+            [],
+            |row| {
+                let table = (parsed::<Digest>(row, "table_sha256")?, row.get::<_, bool>("table_signed")?);
+                Ok((table, row.get::<_, Option<u32>>("roster_version")?, optional_parsed::<Digest>(row, "roster_sha256")?))
+            },
+        )?;
+        let Some((table, version, roster_sha256)) = named else { return Ok(None) };
+        let same = |gate: &&Arc<GateState>| {
+            let roster = gate.roster.as_ref().map(|roster| &roster.view);
+            (gate.table_view.table_sha256, gate.table_view.signed) == table
+                && roster.map(|roster| (roster.version, roster.roster_sha256)) == version.zip(roster_sha256)
+        };
+        if let Some(gate) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(same) {
+            return Ok(Some(Arc::clone(gate)));
+        }
+        let loaded = GateState::load(db)?.map(Arc::new);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&loaded);
+        Ok(loaded)
     }
 }
 

@@ -18,6 +18,9 @@ pub const STATEMENTS_MAX: usize = 256;
 /// Records that one read of the log returns. *Unit*: records. With bodies of the largest size, still a bounded answer.
 pub const RECORDS_PER_READ_MAX: usize = 1_000;
 
+/// Records that are read without handing the reading to another thread. *Unit*: records. A few rows, one after the other.
+pub const RECORDS_PER_LOOK_MAX: usize = 16;
+
 /// Body bytes after which one read of the log ends early. *Unit*: bytes.
 pub const RECORD_BYTES_PER_READ_MAX: usize = 8 * 1024 * 1024;
 
@@ -41,9 +44,6 @@ pub const SESSION_CHALLENGE_TTL_S: u64 = 60;
 
 /// Sessions of one key at a time. *Unit*: sessions. A desktop needs one; a further one ends the oldest.
 pub const SESSIONS_PER_KEY_MAX: u32 = 8;
-
-/// Unused challenges for decisions kept for one key. *Unit*: challenges. Older ones are dropped: only its holder asks for them.
-pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
 
 /// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.
 pub const LEASE_S_MAX: u64 = 300;

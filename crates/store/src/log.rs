@@ -1,4 +1,5 @@
-//! The log inside the database: staged records get gapless positions, the tree grows, the head moves by compare-and-swap.
+//! The log inside the database: records get gapless positions as they are staged, and at the end of their batch the tree
+//! grows over them and the head moves by compare-and-swap.
 //!
 //! Must not know keys: a checkpoint is signed outside, after the commit, and comes back as a note.
 
@@ -40,7 +41,7 @@ pub struct StoredCheckpoint {
     pub note: String,
 }
 
-/// A record that waits for the end of its batch.
+/// A record on its way into the log.
 pub(crate) struct Staged {
     pub(crate) leaf: String,
     pub(crate) record_type: RecordType,
@@ -56,7 +57,7 @@ pub(crate) struct Staged {
 pub(crate) struct Staging {
     before: Head,
     frontier: Frontier,
-    records: Vec<Staged>,
+    leaves: Vec<Digest>,
 }
 
 impl Staging {
@@ -70,27 +71,27 @@ impl Staging {
         if frontier.root() != before.root {
             return Err(StoreError::corrupt("log_head.root"));
         }
-        Ok(Staging { before, frontier, records: Vec::new() })
+        Ok(Staging { before, frontier, leaves: Vec::new() })
     }
 
     /// Stages a record and tells the position that it gets: the writer is alone, and [`sequence`] proves it was.
-    pub(crate) fn push(&mut self, record: Staged) -> u64 {
-        let position = self.before.size + self.records.len() as u64;
-        self.records.push(record);
-        position
-    }
-
-    /// What is staged so far, in the order of its positions.
-    pub(crate) fn staged(&self) -> &[Staged] {
-        &self.records
+    ///
+    /// It is in the database at once, before whatever refers to its position: a reference that waits for its record makes
+    /// SQLite look through every table that refers to anything, at each insert.
+    pub(crate) fn push(&mut self, db: &Connection, record: &Staged) -> Result<u64, StoreError> {
+        let position = self.before.size + self.leaves.len() as u64;
+        insert_record(db, position, record)?;
+        self.leaves.push(leaf_hash(record.leaf.as_bytes()));
+        Ok(position)
     }
 
     pub(crate) fn mark(&self) -> usize {
-        self.records.len()
+        self.leaves.len()
     }
 
+    /// Forgets what was staged since the mark; the rows go with the savepoint that is rolled back beside it.
     pub(crate) fn take_back(&mut self, mark: usize) {
-        self.records.truncate(mark);
+        self.leaves.truncate(mark);
     }
 
     /// The head before this batch: the newest that anybody outside can know of.
@@ -99,16 +100,15 @@ impl Staging {
     }
 }
 
-/// Writes the staged records at their positions and moves the head, if it is still where the batch began.
+/// Grows the tree over the staged records and moves the head, if it is still where the batch began.
 pub(crate) fn sequence(db: &Connection, staging: Staging) -> Result<Head, StoreError> {
-    let Staging { before, mut frontier, records } = staging;
-    if records.is_empty() {
+    let Staging { before, mut frontier, leaves } = staging;
+    if leaves.is_empty() {
         return Ok(before);
     }
-    for (position, record) in (before.size..).zip(&records) {
-        insert_record(db, position, record)?;
+    for leaf in &leaves {
         // Every complete subtree is kept when it becomes complete, so that proofs read few hashes.
-        for (node, hash) in frontier.append(leaf_hash(record.leaf.as_bytes())) {
+        for (node, hash) in frontier.append(*leaf) {
             db.prepare_cached("INSERT INTO log_nodes (level, node, hash) VALUES (?1, ?2, ?3)")?.execute(params![
                 node.level,
                 to_i64(node.index)?,
@@ -116,7 +116,7 @@ pub(crate) fn sequence(db: &Connection, staging: Staging) -> Result<Head, StoreE
             ])?;
         }
     }
-    let head = Head { size: before.size + records.len() as u64, root: frontier.root() };
+    let head = Head { size: before.size + leaves.len() as u64, root: frontier.root() };
     let blob: Vec<u8> = frontier.hashes().iter().flat_map(|hash| *hash.as_bytes()).collect();
     let moved = db
         .prepare_cached("UPDATE log_head SET size = ?1, root = ?2, frontier = ?3 WHERE size = ?4 AND root = ?5")?

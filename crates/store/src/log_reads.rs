@@ -8,7 +8,7 @@ use vidimus_core::tree::{consistency_proof, inclusion_proof};
 use crate::codec::{count, optional_parsed};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::limits::{RECORD_BYTES_PER_READ_MAX, RECORDS_PER_READ_MAX};
+use crate::limits::{RECORD_BYTES_PER_READ_MAX, RECORDS_PER_LOOK_MAX, RECORDS_PER_READ_MAX};
 use crate::log::{Head, LogRecord, StoredCheckpoint, read_head, read_node, to_i64};
 use crate::reads::may_read;
 use crate::tx::find;
@@ -23,12 +23,14 @@ impl Store {
     /// Records from a position on, in order; at least one if there is one, and no more than the bounds of one read.
     /// Bodies come along where the reader's roles allow it.
     pub async fn records(&self, from: u64, limit: usize, reader: Vec<Name>) -> Result<Vec<LogRecord>, StoreError> {
-        self.engine.read(move |db| records(db, from, limit.min(RECORDS_PER_READ_MAX), &reader)).await
+        let limit = limit.min(RECORDS_PER_READ_MAX);
+        let reading = move |db: &Connection| records(db, from, limit, &reader);
+        if limit <= RECORDS_PER_LOOK_MAX { self.engine.look(reading).await } else { self.engine.read(reading).await }
     }
 
     /// Proves that the record at a position is in the tree of `size`.
     pub async fn inclusion(&self, position: u64, size: u64) -> Result<Vec<Digest>, StoreError> {
-        self.engine.read(move |db| inclusion_proof(position, size, |node| read_node(db, node))).await
+        self.engine.look(move |db| inclusion_proof(position, size, |node| read_node(db, node))).await
     }
 
     /// Proves that the tree of `first` records is the beginning of that of `second`.
@@ -57,7 +59,7 @@ impl Store {
     /// The first checkpoint that covers a position: always the same one, so that a receipt stays the same.
     pub async fn checkpoint_covering(&self, position: u64) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.engine
-            .read(move |db| checkpoint(db, "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1", [to_i64(position)?]))
+            .look(move |db| checkpoint(db, "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1", [to_i64(position)?]))
             .await
     }
 }

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_2.sql"),
     include_str!("schema_3_people.sql"),
     include_str!("schema_4_reconciliation.sql"),
+    include_str!("schema_5_speed.sql"),
 ];
 
 /// The version of a file that has every migration.

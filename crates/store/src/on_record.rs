@@ -2,6 +2,7 @@
 //! beside it: a head that was signed outside the database stands behind the log, nothing stands behind a column.
 
 use rusqlite::{Connection, params};
+use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement};
 use vidimus_core::dsse::Envelope;
@@ -14,15 +15,13 @@ use vidimus_core::time::Timestamp;
 
 use crate::error::StoreError;
 use crate::limits::LEASE_S_MAX;
-use crate::log::Staged;
 use crate::rows::StoredOperation;
 use crate::tx::{Attempt, list, refuse};
 
-/// The log as one use case sees it: what is sequenced, and what its batch has staged.
+/// The log as one use case sees it, what its batch has staged included.
 #[derive(Clone, Copy)]
 pub(crate) struct LogView<'a> {
     pub(crate) db: &'a Connection,
-    pub(crate) staged: &'a [Staged],
 }
 
 /// How far an operation came.
@@ -63,33 +62,22 @@ pub(crate) struct DecisionsOnRecord {
     pub(crate) orphaned: bool,
     /// It was passed on.
     pub(crate) escalated: bool,
+    /// What was signed over, by whatever decision.
+    challenges: Vec<Nonce>,
 }
 
-/// What can happen to a request before its operation runs; in the order of [`DECIDED`]'s words.
+/// What can happen to a request before its operation runs.
 const DECIDED: &str =
     "'decision_recorded', 'request_orphaned', 'request_escalated', 'request_expired', 'request_withdrawn', 'request_stale'";
 
-const fn decides(record_type: RecordType) -> bool {
-    matches!(
-        record_type,
-        RecordType::DecisionRecorded
-            | RecordType::RequestOrphaned
-            | RecordType::RequestEscalated
-            | RecordType::RequestExpired
-            | RecordType::RequestWithdrawn
-            | RecordType::RequestStale
-    )
-}
-
 impl<'a> LogView<'a> {
-    /// The log without anything staged, for a reading.
     pub(crate) const fn of(db: &'a Connection) -> LogView<'a> {
-        LogView { db, staged: &[] }
+        LogView { db }
     }
 
     pub(crate) fn operation(&self, operation: &OperationKey) -> Result<OperationOnRecord, StoreError> {
         let key = operation.to_string();
-        let mut leaves = list(
+        let leaves = list(
             self.db,
             "SELECT leaf FROM records WHERE operation = ?1 AND type IN (?2, ?3, ?4, ?5, ?6, ?7) ORDER BY position",
             params![
@@ -103,7 +91,6 @@ impl<'a> LogView<'a> {
             ],
             |row| row.get::<_, String>(0),
         )?;
-        leaves.extend(self.staged.iter().filter(|staged| staged.operation.as_ref() == Some(&key)).map(|staged| staged.leaf.clone()));
         let mut found = OperationOnRecord::default();
         for leaf in &leaves {
             found.take(AuditRecord::parse(leaf.as_bytes())?)?;
@@ -140,9 +127,7 @@ impl<'a> LogView<'a> {
     pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
         let key = request.to_string();
         let sql = format!("SELECT leaf FROM records WHERE request = ?1 AND type IN ({DECIDED}) ORDER BY position");
-        let mut leaves = list(self.db, &sql, [&key], |row| row.get::<_, String>(0))?;
-        let staged = self.staged.iter().filter(|staged| staged.request.as_ref() == Some(&key) && decides(staged.record_type));
-        leaves.extend(staged.map(|staged| staged.leaf.clone()));
+        let leaves = list(self.db, &sql, [&key], |row| row.get::<_, String>(0))?;
         let mut found = DecisionsOnRecord::default();
         for leaf in &leaves {
             let record = AuditRecord::parse(leaf.as_bytes())?;
@@ -180,6 +165,7 @@ impl DecisionsOnRecord {
     fn take(&mut self, envelope: Envelope) -> Result<(), Refusal> {
         let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
         let approver = statement.approver;
+        self.challenges.push(statement.challenge);
         match statement.decision {
             DecisionKind::Approve => {
                 let approval = Approval { approver, role: statement.role, key_sha256: statement.key_sha256 };
@@ -190,6 +176,11 @@ impl DecisionsOnRecord {
             DecisionKind::MoreTime => {}
         }
         Ok(())
+    }
+
+    /// Whether a decision was signed over this challenge: a second one would be a replay.
+    pub(crate) fn names_challenge(&self, challenge: &Nonce) -> bool {
+        self.challenges.contains(challenge)
     }
 
     /// The approvals that were not retracted later.

@@ -24,6 +24,8 @@ const PRAGMAS: &[(&str, &str)] = &[
     ("cell_size_check", "1"),
     ("fullfsync", "1"),
     ("checkpoint_fullfsync", "1"),
+    // What a savepoint may have to take back stays in memory instead of a file of its own.
+    ("temp_store", "2"),
 ];
 
 /// Held while the database is open; the operating system lets go of it when the process dies.

@@ -1,5 +1,7 @@
 //! What the gate's faces show: the gate itself, calls, requests and operations as they stand.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
@@ -8,6 +10,7 @@ use vidimus_core::ids::{CallId, Effect, Name, RequestId, RunId};
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
 use vidimus_core::roster::{AUDITOR, EVERYONE};
+use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 
 use crate::Store;
@@ -130,6 +133,15 @@ impl Store {
         self.engine.read(|db| Ok(gate::read_gate(db)?.map(|(_, table)| table))).await
     }
 
+    /// The effect table in force, parsed; `None` before the first admin signed it.
+    ///
+    /// *Errors*: `Corrupt` for a text that does not lead to the digest that was signed.
+    pub async fn table_in_force(&self) -> Result<Option<Arc<Table>>, StoreError> {
+        let known = self.engine.gate_cache();
+        let gate = self.engine.look(move |db| known.gate(db)).await?;
+        Ok(gate.filter(|gate| gate.table_view.signed).map(|gate| Arc::clone(&gate.table)))
+    }
+
     /// The roster in force; `None` before the first admin enrolled.
     pub async fn roster(&self) -> Result<Option<RosterView>, StoreError> {
         self.engine.read(gate::read_roster).await
@@ -138,7 +150,7 @@ impl Store {
     /// A request, for a reader who holds one of these roles; absent and foreign are the same answer.
     pub async fn request(&self, request: RequestId, reader: Vec<Name>) -> Result<Option<RequestView>, StoreError> {
         self.engine
-            .read(move |db| {
+            .look(move |db| {
                 let visible = requests(db, &format!("{REQUESTS} WHERE requests.request = ?1"), params![request.to_string()], &reader)?;
                 visible.into_iter().next().map(|(_, view)| complete(db, view?)).transpose()
             })
@@ -161,17 +173,17 @@ impl Store {
 
     /// A call of this agent; absent and foreign are the same answer.
     pub async fn call(&self, agent: Name, call: CallId) -> Result<Option<CallView>, StoreError> {
-        self.engine.read(move |db| Ok(read_call(db, &call)?.filter(|view| view.agent.as_ref() == Some(&agent)))).await
+        self.engine.look(move |db| Ok(read_call(db, &call)?.filter(|view| view.agent.as_ref() == Some(&agent)))).await
     }
 
     /// The call behind a request or operation, whoever made it: for the gate's own use.
     pub async fn any_call(&self, call: CallId) -> Result<Option<CallView>, StoreError> {
-        self.engine.read(move |db| read_call(db, &call)).await
+        self.engine.look(move |db| read_call(db, &call)).await
     }
 
     /// An operation: for the gate's own use.
     pub async fn operation(&self, operation: OperationKey) -> Result<Option<OperationView>, StoreError> {
-        self.engine.read(move |db| find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], read_operation)).await
+        self.engine.look(move |db| find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], read_operation)).await
     }
 }
 

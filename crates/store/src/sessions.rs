@@ -7,14 +7,14 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
-use vidimus_core::roster::{KeyUse, Roster};
+use vidimus_core::roster::KeyUse;
 use vidimus_core::statement::SessionStatement;
 use vidimus_core::time::Timestamp;
 
 use crate::codec::{parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::read_roster;
+use crate::gate::GateCache;
 use crate::limits::{SESSION_CHALLENGE_TTL_S, SESSION_TTL_S, SESSIONS_PER_KEY_MAX};
 use crate::rows::{Standing, standing};
 use crate::tx::{Attempt, Entry, Tx, challenge_sha256, find, refuse};
@@ -112,7 +112,8 @@ impl Store {
 
     /// The session of a bearer; `None` once it expired, its key was stopped or its person left.
     pub async fn authenticate_session(&self, now: Timestamp, session_sha256: Digest) -> Result<Option<Session>, StoreError> {
-        self.engine.read(move |db| authenticate(db, now, &session_sha256)).await
+        let known = self.engine.gate_cache();
+        self.engine.look(move |db| authenticate(db, &known, now, &session_sha256)).await
     }
 }
 
@@ -194,7 +195,7 @@ fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
     })
 }
 
-fn authenticate(db: &Connection, now: Timestamp, session_sha256: &Digest) -> Result<Option<Session>, StoreError> {
+fn authenticate(db: &Connection, known: &GateCache, now: Timestamp, session_sha256: &Digest) -> Result<Option<Session>, StoreError> {
     let row = find(
         db,
         "SELECT person, key_sha256, sessions.expires_at AS expires_at, max(?2, now_ms) AS now_ms FROM sessions, clock WHERE session_sha256 = ?1",
@@ -204,9 +205,9 @@ fn authenticate(db: &Connection, now: Timestamp, session_sha256: &Digest) -> Res
         },
     );
     let Some((person, key_sha256, expires_at, now)) = row? else { return Ok(None) };
-    let Some(view) = read_roster(db)? else { return Ok(None) };
-    let roster = Roster::parse(view.text.as_bytes())?;
-    let Ok(holder) = roster.active_key(&key_sha256, KeyUse::Device) else { return Ok(None) };
+    let Some(gate) = known.gate(db)? else { return Ok(None) };
+    let Some(roster) = &gate.roster else { return Ok(None) };
+    let Ok(holder) = roster.roster.active_key(&key_sha256, KeyUse::Device) else { return Ok(None) };
     if now >= expires_at || holder.person.person != person {
         return Ok(None);
     }

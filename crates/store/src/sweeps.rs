@@ -90,7 +90,7 @@ fn limit() -> i64 {
 }
 
 /// The store's time for a reading: no earlier than the last recorded one.
-fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreError> {
+pub(crate) fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreError> {
     Ok(db.prepare_cached("SELECT max(now_ms, ?1) FROM clock")?.query_row([now.as_ms()], |row| row.get(0))?)
 }
 

@@ -149,7 +149,7 @@ impl<'b> Tx<'b> {
         };
         let leaf = String::from_utf8(record.leaf()?).map_err(|_| StoreError::corrupt("a leaf that is not text"))?;
         let (salt, body) = body.map(|body| (body.salt, body.text)).unzip();
-        Ok(self.staging.push(Staged {
+        let staged = Staged {
             leaf,
             record_type: record.record_type,
             at_ms: self.now.as_ms(),
@@ -158,12 +158,8 @@ impl<'b> Tx<'b> {
             roles: codec::names_to_text(&record.roles),
             salt,
             body,
-        }))
-    }
-
-    /// The head that this batch builds on.
-    pub(crate) fn head_before(&self) -> crate::log::Head {
-        self.staging.head_before()
+        };
+        self.staging.push(self.db, &staged)
     }
 
     /// Records in the log, the staged ones included.
@@ -173,7 +169,7 @@ impl<'b> Tx<'b> {
 
     /// The log as this use case sees it.
     pub(crate) fn log(&self) -> LogView<'_> {
-        LogView { db: self.db, staged: self.staging.staged() }
+        LogView::of(self.db)
     }
 
     /// A salt that only this use case has: derived, so that a use case may stage any number of records.

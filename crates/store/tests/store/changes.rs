@@ -100,8 +100,7 @@ async fn a_stopped_approval_key_neither_decides_nor_stands() {
     assert!(matches!(gate.redeem(token).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::KeyStopped));
     assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::KeyStopped));
     assert_eq!(gate.view(approved).await.state, RequestState::Stale);
-    let ask =
-        DecisionChallenge { request: pending, person: bea.person, key_sha256: bea.approval.public().digest(), challenge: gate.nonce() };
+    let ask = DecisionChallenge { request: pending, person: bea.person, key_sha256: bea.approval.public().digest() };
     let refused = gate.store.decision_challenge(gate.moment(), ask).await.expect("an outcome");
     assert!(matches!(refused, DecisionChallengeOutcome::Refused(refusal) if refusal.code == Code::KeyStopped));
 }

@@ -26,10 +26,11 @@ impl Gate {
         role: &str,
         twist: Twist<'_>,
     ) -> RecordDecision {
-        let challenge = self.nonce();
-        let ask = DecisionChallenge { request, person: approver.person, key_sha256: approver.approval.public().digest(), challenge };
+        let key_sha256 = approver.approval.public().digest();
+        let ask = DecisionChallenge { request, person: approver.person, key_sha256 };
         let outcome = self.store.decision_challenge(self.moment(), ask).await.expect("an outcome");
         let DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { panic!("{outcome:?}") };
+        let challenge = self.challenge_key.issue(self.fresh_bits(), &request.to_string(), &key_sha256, issued_at);
         let statement = self.statement(approver, request, decision, role).await;
         let statement = DecisionStatement {
             roster_sha256,
@@ -83,8 +84,10 @@ impl Gate {
             (reason, reason_salt) = (Some(text), Some(salt));
         }
         twist(&mut statement);
+        let named = statement.request.to_string();
         RecordDecision {
             request,
+            challenge: self.challenge_key.recognise(&statement.challenge, &named, &statement.key_sha256, statement.issued_at),
             envelope: statement.sign(&approver.approval).expect("a decision is signed"),
             reason,
             reason_salt,

@@ -151,7 +151,7 @@ async fn a_denial_is_final_and_says_why() {
     // As long as a note may be, and every character escaped.
     let recorded = said(format!(r#"{{"kind":"other","note":"{}"}}"#, r"\u0001".repeat(2_000))).await;
     assert!(matches!(recorded, DecisionOutcome::Recorded(_)), "{recorded:?}");
-    let ask = DecisionChallenge { request, person: cem.person, key_sha256: cem.approval.public().digest(), challenge: gate.nonce() };
+    let ask = DecisionChallenge { request, person: cem.person, key_sha256: cem.approval.public().digest() };
     let late = gate.store.decision_challenge(gate.moment(), ask).await.expect("an outcome");
     assert!(matches!(late, DecisionChallengeOutcome::Refused(refusal) if refusal.code == Code::RequestAlreadyDecided));
     let view = gate.view(request).await;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
+use vidimus_core::challenge::ChallengeKey;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{CallId, Environment, Name, PersonId, RequestId};
 use vidimus_core::json::{Json, Limits, parse};
@@ -45,6 +46,7 @@ pub struct Gate {
     pub store: Store,
     pub log_key: SecretKey,
     pub token_key: SecretKey,
+    pub challenge_key: ChallengeKey,
     pub table: Table,
     clock: AtomicI64,
     counter: AtomicU64,
@@ -78,6 +80,7 @@ impl Gate {
             store: Store::open(&dir.path().join("gate.db")).expect("the database opens"),
             log_key: secret("log"),
             token_key: secret("token"),
+            challenge_key: ChallengeKey::derive(&[3; 32]),
             table: Table::parse(TABLE).unwrap_or_else(|faults| panic!("{faults:?}")),
             clock: AtomicI64::new(1_700_000_000_000),
             counter: AtomicU64::new(0),
@@ -137,7 +140,7 @@ impl Gate {
         *tagged("vidimus.test.random", [&count.to_be_bytes()]).as_bytes()
     }
 
-    fn fresh_bits(&self) -> [u8; 16] {
+    pub fn fresh_bits(&self) -> [u8; 16] {
         let mut bits = [0; 16];
         bits.copy_from_slice(&self.fresh()[..16]);
         bits

@@ -156,7 +156,6 @@ proptest! {
                                 request: vidimus_core::ids::RequestId::from_random([1; 16]),
                                 person: crate::fixture::person_of("x"),
                                 key_sha256: Digest::of(b"x"),
-                                challenge: moment.entropy,
                             };
                             store.decision_challenge(moment, challenge).await.map(|_| 0)
                         }

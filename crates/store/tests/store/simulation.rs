@@ -118,12 +118,7 @@ impl World {
         let kind = *self.dice.pick(&kinds).expect("a kind");
         let who = usize::try_from(self.dice.throw(2)).expect("small");
         let approver = &self.approvers[who];
-        let ask = DecisionChallenge {
-            request,
-            person: approver.person,
-            key_sha256: approver.approval.public().digest(),
-            challenge: self.gate.nonce(),
-        };
+        let ask = DecisionChallenge { request, person: approver.person, key_sha256: approver.approval.public().digest() };
         let open = self.gate.store.decision_challenge(self.gate.moment(), ask).await.expect("an outcome");
         if !matches!(open, DecisionChallengeOutcome::Issued { .. }) {
             return format!("{kind} {open:?}");

@@ -47,7 +47,8 @@ pub struct Desk {
 impl Desk {
     /// Follows the log from its present end, and approves what comes.
     pub async fn open(approver: Approver, table: &str) -> Result<Desk, BenchError> {
-        let table = Table::parse(table).map_err(|faults| BenchError::Unexpected(format!("the table of the bench is not one: {faults:?}")))?;
+        let table =
+            Table::parse(table).map_err(|faults| BenchError::Unexpected(format!("the table of the bench is not one: {faults:?}")))?;
         let work = Arc::new(Work { approver, table, stamps: Mutex::default(), fault: Mutex::default() });
         let mut stream = work.approver.client()?.log_stream(0).await.map_err(unexpected)?;
         let follower = work.clone();

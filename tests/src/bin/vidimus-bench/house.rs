@@ -132,7 +132,8 @@ impl Client {
     /// Makes a call that waits at most `wait_s` seconds for its end.
     pub async fn call_waiting(&self, wait_s: u64, tool: &str, args: &Value) -> Result<(Answer, f64), BenchError> {
         let body = json!({ "tool": tool, "args": args }).to_string();
-        let request = self.http.post(format!("{}/v1/calls?wait_s={wait_s}", self.url)).header("content-type", "application/json").body(body);
+        let request =
+            self.http.post(format!("{}/v1/calls?wait_s={wait_s}", self.url)).header("content-type", "application/json").body(body);
         let began = Instant::now();
         let text = self.text(request).await?;
         let took_ms = milliseconds(began.elapsed());
