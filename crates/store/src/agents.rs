@@ -128,9 +128,7 @@ impl LogView<'_> {
         // The words of the index, so that it serves.
         let sql = "SELECT leaf FROM records WHERE type IN ('agent_added', 'agent_revoked') AND json_extract(leaf, '$.claims.agent') = ?1
                    ORDER BY position";
-        let mut leaves = list(self.db, sql, [agent.as_str()], |row| row.get::<_, String>(0))?;
-        let ours = |record_type| matches!(record_type, RecordType::AgentAdded | RecordType::AgentRevoked);
-        leaves.extend(self.staged.iter().filter(|staged| ours(staged.record_type)).map(|staged| staged.leaf.clone()));
+        let leaves = list(self.db, sql, [agent.as_str()], |row| row.get::<_, String>(0))?;
         let mut found = None;
         for leaf in &leaves {
             let record = AuditRecord::parse(leaf.as_bytes())?;
