@@ -102,14 +102,12 @@ impl<'a> LogView<'a> {
     pub(crate) fn answers(&self, operation: &OperationKey, subject: &Subject<'_>, roster: &Roster) -> Result<Vec<GivenAnswer>, StoreError> {
         let key = operation.to_string();
         let recorded = RecordType::ReconciliationRecorded;
-        let mut leaves = list(
+        let leaves = list(
             self.db,
             "SELECT leaf FROM records WHERE operation = ?1 AND type = ?2 ORDER BY position",
             params![key, recorded.as_str()],
             |row| row.get::<_, String>(0),
         )?;
-        let staged = self.staged.iter().filter(|staged| staged.operation.as_ref() == Some(&key) && staged.record_type == recorded);
-        leaves.extend(staged.map(|staged| staged.leaf.clone()));
         let mut answers = Vec::new();
         for leaf in &leaves {
             for envelope in AuditRecord::parse(leaf.as_bytes())?.envelopes {

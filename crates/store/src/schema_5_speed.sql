@@ -3,4 +3,3 @@ DROP TABLE decision_challenges;
 
 -- What is due asks for an operation's live token, and each move of an operation kills what is left of its tokens.
 CREATE INDEX tokens_of_operation ON tokens (operation);
-CREATE INDEX evidence_of_operation ON evidence (operation);
