@@ -45,6 +45,9 @@ pub const SESSION_CHALLENGE_TTL_S: u64 = 60;
 /// Sessions of one key at a time. *Unit*: sessions. A desktop needs one; a further one ends the oldest.
 pub const SESSIONS_PER_KEY_MAX: u32 = 8;
 
+/// Unused challenges for answers kept for one key. *Unit*: challenges. Older ones are dropped: only its holder asks for them.
+pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
+
 /// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.
 pub const LEASE_S_MAX: u64 = 300;
 

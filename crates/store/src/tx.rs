@@ -162,6 +162,11 @@ impl<'b> Tx<'b> {
         self.staging.push(self.db, &staged)
     }
 
+    /// The head that this batch builds on.
+    pub(crate) fn head_before(&self) -> crate::log::Head {
+        self.staging.head_before()
+    }
+
     /// Records in the log, the staged ones included.
     pub(crate) fn size(&self) -> u64 {
         self.staging.head_before().size + self.staging.mark() as u64
