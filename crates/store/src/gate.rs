@@ -1,5 +1,6 @@
 //! The gate as the database knows it: identity, the table and the roster in force.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, Row};
@@ -11,6 +12,7 @@ use vidimus_core::table::Table;
 
 use crate::codec::{optional_parsed, parsed};
 use crate::error::StoreError;
+use crate::limits::PARSED_TABLES_MAX;
 use crate::tx::find;
 
 /// Who the gate is. Fixed by `init`.
@@ -70,7 +72,7 @@ impl GateState {
     /// The gate in force; none before `init`.
     pub(crate) fn load(db: &Connection) -> Result<Option<GateState>, StoreError> {
         let Some((identity, table_view)) = read_gate(db)? else { return Ok(None) };
-        let table = Table::parse(&table_view.toml).map_err(|_| StoreError::corrupt("effect_tables.toml"))?;
+        let table = parsed_table(&table_view.toml)?;
         // What people signed is the digest: text that does not lead to it is nobody's.
         if table.digest() != table_view.table_sha256 {
             return Err(StoreError::corrupt("effect_tables.toml"));
@@ -82,7 +84,7 @@ impl GateState {
             Some(_) => return Err(StoreError::corrupt("rosters.text")),
             None => None,
         };
-        Ok(Some(GateState { identity, table: Arc::new(table), table_view, roster }))
+        Ok(Some(GateState { identity, table, table_view, roster }))
     }
 
     /// The roster, which every use case after genesis has.
@@ -122,6 +124,22 @@ impl GateCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&loaded);
         Ok(loaded)
     }
+}
+
+/// The texts that were parsed last in this process, and what they led to: nothing but the text decides that, and reading it
+/// takes longer than all the rest of a use case.
+static PARSED: Mutex<VecDeque<(String, Arc<Table>)>> = Mutex::new(VecDeque::new());
+
+pub(crate) fn parsed_table(toml: &str) -> Result<Arc<Table>, StoreError> {
+    let known = |parsed: &VecDeque<(String, Arc<Table>)>| parsed.iter().find(|(text, _)| text == toml).map(|(_, table)| Arc::clone(table));
+    if let Some(table) = known(&PARSED.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return Ok(table);
+    }
+    let table = Arc::new(Table::parse(toml).map_err(|_| StoreError::corrupt("effect_tables.toml"))?);
+    let mut parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    parsed.push_front((toml.to_owned(), Arc::clone(&table)));
+    parsed.truncate(PARSED_TABLES_MAX);
+    Ok(table)
 }
 
 pub(crate) fn read_gate(db: &Connection) -> Result<Option<(GateIdentity, TableView)>, StoreError> {

@@ -89,3 +89,6 @@ pub const TIMEOUT_S_UNKNOWN: u64 = vidimus_core::limits::EXECUTOR_TIMEOUT_S_MAX;
 
 /// Earlier calls with an equal payload that are looked at. *Unit*: calls; the newest ones.
 pub const JOIN_CANDIDATES_MAX: u32 = 50;
+
+/// Effect tables kept parsed. *Unit*: tables. The one in force, and those around a change of it.
+pub const PARSED_TABLES_MAX: usize = 4;

@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
@@ -62,7 +63,7 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     drop(owner_only(path)?);
     let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    prepare_once(&db)?;
     refuse_foreign(&db, path)?;
     for (pragma, wanted) in PRAGMAS {
         db.pragma_update(None, pragma, wanted)?;
@@ -76,10 +77,18 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    prepare_once(&db)?;
     db.pragma_update(None, "query_only", "1")?;
     assert_pragmas(&db, &[("query_only", "1"), ("journal_mode", "wal")])?;
     Ok(db)
+}
+
+/// Keeps statements prepared. Without the stability guarantee, SQLite prepares a statement anew at every value that it is given,
+/// wherever a partial index could serve it.
+fn prepare_once(db: &Connection) -> Result<(), OpenError> {
+    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 /// The settings of a database in memory: those of a file, but for its journal, which only has to roll back.
@@ -92,14 +101,14 @@ pub(crate) fn in_memory(name: &str) -> Result<(Connection, Connection), OpenErro
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let uri = memory_uri(name);
     let mut db = Connection::open_with_flags(&uri, flags)?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    prepare_once(&db)?;
     for (pragma, wanted) in MEMORY_PRAGMAS {
         db.pragma_update(None, pragma, wanted)?;
     }
     assert_pragmas(&db, MEMORY_PRAGMAS)?;
     migrations::migrate(&mut db)?;
     let reader = Connection::open_with_flags(&uri, flags)?;
-    reader.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    prepare_once(&reader)?;
     reader.pragma_update(None, "query_only", "1")?;
     Ok((db, reader))
 }

@@ -4,6 +4,7 @@
 //! Reads every record once; nothing is written.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
@@ -21,7 +22,7 @@ use crate::Store;
 use crate::agents::credential_run;
 use crate::codec::{count, names_to_text, optional_parsed};
 use crate::error::StoreError;
-use crate::gate::GateState;
+use crate::gate::{GateState, parsed_table};
 use crate::limits::CHAIN_MAX;
 use crate::log::{Head, read_head, read_node};
 use crate::rows::StoredRequest;
@@ -127,7 +128,7 @@ struct Walk<'a> {
     gate: &'a GateState,
     roster: Option<Roster>,
     genesis: Option<Genesis>,
-    table: Option<Table>,
+    table: Option<Arc<Table>>,
     agents: BTreeMap<String, Agent>,
     operations: Operations,
 }
@@ -249,11 +250,11 @@ impl Walk<'_> {
         };
         let next = match &self.table {
             None if named != genesis.table_sha256.to_string() => return contradicted(format!("{what} is signed by nobody")),
-            None => Table::parse(&text).map_err(|_| VerifyError::Contradicted(format!("{what} does not load")))?,
+            None => parsed_table(&text).map_err(|_| VerifyError::Contradicted(format!("{what} does not load")))?,
             Some(previous) => {
                 let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
                 let Some(request) = request else { return contradicted(format!("{what} has no request")) };
-                decision::approved_table(&request.frozen, &record.envelopes, roster, previous, &text).map_err(unsigned(what))?
+                Arc::new(decision::approved_table(&request.frozen, &record.envelopes, roster, previous, &text).map_err(unsigned(what))?)
             }
         };
         if next.digest().to_string() != named {
@@ -287,7 +288,7 @@ impl Walk<'_> {
             return contradicted("the recovery key is not the one of the roster");
         }
         let signed = self.gate.table_view.signed.then_some(self.gate.table_view.table_sha256);
-        if signed != self.table.as_ref().map(Table::digest) {
+        if signed != self.table.as_ref().map(|table| table.digest()) {
             return contradicted("the effect table in force is not the one that was signed");
         }
         self.operations.finish(self.db)?;

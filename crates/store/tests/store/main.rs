@@ -16,7 +16,6 @@ mod people;
 mod races;
 mod reconciliations;
 mod revoking;
-mod simulation;
 mod table_changes;
 mod tokens;
 mod verification;
