@@ -105,7 +105,7 @@ impl Matter {
     /// Whether the person here may answer, or why not.
     pub fn eligible(&self, console: &Console) -> Result<(), Told> {
         match console.standing() {
-            Some(standing) => self.card.role_of(&standing).map(|_| ()),
+            Some(standing) => self.card.answering_role_of(&standing).map(|_| ()),
             None => Err(Told::new("E-KEY-6", strings::KEY_WAITING)),
         }
     }

@@ -10,7 +10,6 @@ use crate::errors::Told;
 use crate::limits::{INBOX_ROWS_MAX, TOMBSTONE_S};
 use crate::mirror::RequestRow;
 use crate::review::card::Card;
-use crate::review::permission::role_of;
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
@@ -159,10 +158,9 @@ fn entries(console: &Console) -> Vec<Entry> {
         // Another role's request: its arguments are not for this person.
         .filter(|card| card.frozen.is_some() || card.listed.body_fault.is_some())
         .map(|card| {
-            let eligible = match (&standing, &card.frozen) {
-                (Some(standing), Some(frozen)) => role_of(frozen, standing).map(|_| ()),
-                (Some(_), None) => Ok(()),
-                (None, _) => Err(Told::new("E-KEY-6", strings::KEY_WAITING)),
+            let eligible = match &standing {
+                Some(standing) => card.role_of(standing).map(|_| ()),
+                None => Err(Told::new("E-KEY-6", strings::KEY_WAITING)),
             };
             let decided_by_me = mine.contains(&card.listed.request);
             Entry { card, eligible, decided_by_me }
@@ -185,6 +183,12 @@ fn row(console: &Console, entry: &Entry, now_ms: i64) -> InboxRow {
     }
     if card.fault.is_some() {
         flags.insert(0, Flag { id: "fault", text: strings::FLAG_FAULT });
+    }
+    if waiting && listed.orphaned_at_ms.is_some() {
+        flags.insert(0, Flag { id: "orphaned", text: strings::FLAG_ORPHANED });
+    }
+    if waiting && listed.escalated {
+        flags.insert(0, Flag { id: "escalated", text: strings::FLAG_ESCALATED });
     }
     let tombstone_text = (!waiting).then(|| tombstone(console, listed));
     let mut row = InboxRow {

@@ -59,28 +59,28 @@ impl Projection {
                 };
                 self.request_state(db, audit, audit.claim("state").unwrap_or(state)).map(Ok)
             }
+            RecordType::RequestOrphaned => self.request_orphaned(db, audit).map(Ok),
+            RecordType::RequestEscalated => self.request_escalated(db, audit, &body).map(Ok),
             RecordType::TokenRedeemed => self.request_state(db, audit, "consumed").map(Ok),
             RecordType::OperationChanged => self.operation_changed(db, record, audit),
+            RecordType::WriteExecuted => self.write_ended(db, audit, "succeeded").map(Ok),
+            RecordType::WriteFailed => self.write_ended(db, audit, "failed").map(Ok),
+            RecordType::WriteUnknown => self.write_ended(db, audit, "unknown").map(Ok),
             RecordType::ReconciliationRecorded => self.answered(db, record.position, audit, &body),
             RecordType::OperationOpened | RecordType::PageSent => self.looked_at(db, audit).map(Ok),
             RecordType::EvidenceRecorded | RecordType::ReconciliationRefused => {
                 self.touch_outcome(audit);
                 Ok(Ok(()))
             }
-            RecordType::InviteCreated
+            RecordType::WriteIntended
+            | RecordType::InviteCreated
             | RecordType::EnrolmentRefused
             | RecordType::AgentAdded
             | RecordType::AgentRevoked
-            | RecordType::RequestOrphaned
-            | RecordType::RequestEscalated
             | RecordType::SessionOpened
             | RecordType::SessionRefused
             | RecordType::CallRefused
             | RecordType::ReadExecuted
-            | RecordType::WriteIntended
-            | RecordType::WriteExecuted
-            | RecordType::WriteFailed
-            | RecordType::WriteUnknown
             | RecordType::DecisionRefused
             | RecordType::TokenMinted
             | RecordType::TokenRefused
@@ -241,6 +241,31 @@ impl Projection {
         Ok(Ok(()))
     }
 
+    /// Its agent is gone and was never told of it, or is back.
+    fn request_orphaned(&mut self, db: &Connection, audit: &AuditRecord) -> Result<(), rusqlite::Error> {
+        let Some(request) = audit.request.map(|request| request.to_string()) else { return Ok(()) };
+        let gone = matches!(audit.claims.member("orphaned"), Some(Json::Bool(true)));
+        db.execute("UPDATE request SET orphaned_at_ms = ?2 WHERE request = ?1", params![request, gone.then(|| audit.at.as_ms())])?;
+        self.touch(request);
+        Ok(())
+    }
+
+    /// It waited so long that another role decides too; the record brings that role what it needs to see.
+    fn request_escalated(&mut self, db: &Connection, audit: &AuditRecord, body: &BodyState) -> Result<(), rusqlite::Error> {
+        let Some(request) = audit.request.map(|request| request.to_string()) else { return Ok(()) };
+        let text = |name: &str| match body {
+            BodyState::Verified(body) => body.member(name).and_then(Json::as_str),
+            BodyState::Absent | BodyState::Differs => None,
+        };
+        let roles: Vec<&str> = audit.roles.iter().map(vidimus_core::ids::Name::as_str).collect();
+        db.execute(
+            "UPDATE request SET escalated = 1, roles = roles || ' ' || ?2, frozen = coalesce(frozen, ?3), says = coalesce(says, ?4) WHERE request = ?1",
+            params![request, roles.join(" "), text("frozen"), text("says")],
+        )?;
+        self.touch(request);
+        Ok(())
+    }
+
     fn request_state(&mut self, db: &Connection, audit: &AuditRecord, state: &str) -> Result<(), rusqlite::Error> {
         let Some(request) = audit.request.map(|request| request.to_string()) else { return Ok(()) };
         let ended = !matches!(state, "pending" | "approved");
@@ -276,6 +301,12 @@ impl Projection {
         )?;
         self.touch(request);
         Ok(Ok(()))
+    }
+
+    fn write_ended(&mut self, db: &Connection, audit: &AuditRecord, state: &str) -> Result<(), rusqlite::Error> {
+        outcomes::changed(db, audit, None, state)?;
+        self.touch_outcome(audit);
+        Ok(())
     }
 
     fn answered(&mut self, db: &Connection, position: u64, audit: &AuditRecord, body: &BodyState) -> Result<Checked, rusqlite::Error> {

@@ -1,7 +1,7 @@
 //! Whether the person here may decide, in which role, and in words why not.
 
 use vidimus_core::code::Code;
-use vidimus_core::decision::eligible;
+use vidimus_core::decision::may_decide;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::Name;
 
@@ -10,11 +10,15 @@ use crate::errors::Told;
 use crate::strings;
 
 /// The role in which the person decides, or why they cannot.
-pub fn role_of(frozen: &FrozenRequest, standing: &Standing) -> Result<Name, Told> {
+///
+/// `escalated`: it waited so long that the roles it is passed on to decide too.
+pub fn role_of(frozen: &FrozenRequest, escalated: bool, standing: &Standing) -> Result<Name, Told> {
     let mut refusal = None;
-    for need in &frozen.members().needs {
-        match eligible(&standing.person.person, &need.role, frozen, &standing.roster) {
-            Ok(_) => return Ok(need.role.clone()),
+    let needs = &frozen.members().needs;
+    let passed_on = needs.iter().filter(|_| escalated).filter_map(|need| need.escalate_to.as_ref());
+    for role in needs.iter().map(|need| &need.role).chain(passed_on) {
+        match may_decide(&standing.person.person, role, frozen, escalated, &standing.roster) {
+            Ok(_) => return Ok(role.clone()),
             // That a request is one's own weighs more than a role one lacks besides.
             Err(found) if found.code == Code::SelfApproval => refusal = Some(found),
             Err(found) => refusal = refusal.or(Some(found)),

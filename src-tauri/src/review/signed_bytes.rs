@@ -10,6 +10,7 @@ use vidimus_core::render;
 
 use crate::console::{Console, Standing};
 use crate::errors::Told;
+use crate::mirror::RequestRow;
 use crate::review::permission::role_of;
 use crate::strings;
 
@@ -21,6 +22,7 @@ pub struct Signed {
     pub shown_sha256: Digest,
     pub tool: Name,
     frozen: Option<FrozenRequest>,
+    escalated: bool,
     roles: Vec<String>,
 }
 
@@ -30,7 +32,7 @@ pub async fn of(console: &Console, request: &str, client: &ApproverClient, appro
     if card.fault.is_none()
         && let (Some(frozen), Some(shown)) = (&card.frozen, card.shown_sha256)
     {
-        return Ok(signed_of(frozen.clone(), shown, &card.listed.roles));
+        return Ok(signed_of(frozen.clone(), shown, &card.listed));
     }
     if approves {
         return Err(differ());
@@ -42,7 +44,7 @@ pub async fn of(console: &Console, request: &str, client: &ApproverClient, appro
         && let Ok(frozen) = FrozenRequest::parse(detail.frozen.as_bytes())
         && let Some(shown) = shown_of(console, &frozen)
     {
-        return Ok(signed_of(frozen, shown, &card.listed.roles));
+        return Ok(signed_of(frozen, shown, &card.listed));
     }
     from_record(console, card.listed.position, &card.listed.roles).ok_or_else(differ)
 }
@@ -50,13 +52,13 @@ pub async fn of(console: &Console, request: &str, client: &ApproverClient, appro
 /// The role in which the person decides on these.
 pub fn role(signed: &Signed, standing: &Standing) -> Result<Name, Told> {
     if let Some(frozen) = &signed.frozen {
-        return role_of(frozen, standing);
+        return role_of(frozen, signed.escalated, standing);
     }
     let held = standing.person.roles.iter().find(|role| signed.roles.iter().any(|needed| needed == role.as_str()));
     held.cloned().ok_or_else(|| Told::new("E-DEC-2", strings::role_missing(&signed.roles.join(", "), "")))
 }
 
-fn signed_of(frozen: FrozenRequest, shown_sha256: Digest, roles: &[String]) -> Signed {
+fn signed_of(frozen: FrozenRequest, shown_sha256: Digest, listed: &RequestRow) -> Signed {
     let members = frozen.members();
     Signed {
         request_sha256: frozen.request_sha256(),
@@ -64,7 +66,8 @@ fn signed_of(frozen: FrozenRequest, shown_sha256: Digest, roles: &[String]) -> S
         row_sha256: members.row_sha256,
         shown_sha256,
         tool: members.tool.clone(),
-        roles: roles.to_vec(),
+        roles: listed.roles.clone(),
+        escalated: listed.escalated,
         frozen: Some(frozen),
     }
 }
@@ -88,6 +91,7 @@ fn from_record(console: &Console, position: u64, roles: &[String]) -> Option<Sig
         shown_sha256: Digest::of(b""),
         tool: Name::parse(record.claim("tool")?).ok()?,
         frozen: None,
+        escalated: false,
         roles: roles.to_vec(),
     })
 }

@@ -1,6 +1,8 @@
 //! The words of what can be done about a request besides approving and denying it.
 
 texts! {
+    FLAG_ORPHANED = "agent gone";
+    FLAG_ESCALATED = "waited too long: passed on";
     MORE_TIME = "More time";
     GIVE_MORE_TIME = "Give more time";
     MORE_TIME_ENDED = "It no longer waits.";
