@@ -22,6 +22,12 @@ impl Tables {
         Ok(table.row(tool).filter(|row| row.digest() == *row_sha256).cloned())
     }
 
+    /// The row of a tool in the table in force: for what nobody approved, and no request was frozen on.
+    pub fn newest_row(&self, mirror: &Mirror, tool: &Name) -> Result<Option<Row>, MirrorFault> {
+        let Some((digest, _)) = mirror.effect_table()? else { return Ok(None) };
+        Ok(self.table(mirror, &digest)?.and_then(|table| table.row(tool).cloned()))
+    }
+
     fn table(&self, mirror: &Mirror, digest: &str) -> Result<Option<Arc<Table>>, MirrorFault> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, table)) = newest.as_ref()

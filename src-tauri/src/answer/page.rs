@@ -34,7 +34,7 @@ pub fn draw(console: &Console, answering: &mut Answering, view: View, page: usiz
         .child(views::arguments(&answering.reading, view, page, pages, &console.zone, console.now_ms()))
         .optional(sections::says(&answering.reading, view == View::Rendered && page == 1))
         .child(sections::facts(console, card))
-        .child(sections::identity(&answering.reading));
+        .optional(card.frozen.as_ref().map(|_| sections::identity(&answering.reading)));
     let state = state::of(console, answering, console.now_ms());
     let first = |name: &str| state.text(name).map(ToOwned::to_owned);
     let environment = card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());

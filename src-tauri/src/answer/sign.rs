@@ -140,7 +140,7 @@ async fn statement(
     evidence_sha256: vidimus_core::bytes::Digest,
 ) -> Result<ReconciliationStatement, Told> {
     let standing = console.standing().ok_or_else(|| Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER))?;
-    let role = matter.card.answering_role_of(&standing)?.ok_or_else(|| Told::new("E-REQ-2", strings::BYTES_MISSING))?;
+    let role = matter.role_of(&standing)?;
     let key_sha256 = key.public().digest();
     let challenge =
         client.operation_challenge(&operation, &ChallengeRequest { key_sha256 }).await.map_err(|error| Told::of_gate(&error))?;

@@ -73,7 +73,8 @@ pub struct Locks {
 
 /// Looks at everything that an answer depends on. Reading all of it is asked before what moves the outcome.
 pub fn locks(console: &Console, answering: &Answering, matter: Option<&Matter>, now_ms: i64) -> Locks {
-    let mut hard: Vec<String> = locks::standing_locks(console, answering.card()).iter().map(crate::errors::Told::line).collect();
+    let mut hard: Vec<String> = locks::connection_locks(console).iter().map(crate::errors::Told::line).collect();
+    hard.extend(matter.and_then(|matter| matter.eligible(console).err()).map(|told| told.line()));
     hard.extend(locks::log_locks(console).iter().map(crate::errors::Told::line));
     hard.extend(answering.card().fault_told().map(|told| told.line()));
     match matter.map(|matter| matter.row.state.as_str()) {

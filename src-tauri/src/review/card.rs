@@ -4,6 +4,7 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, Reversibility};
+use vidimus_core::json::Json;
 use vidimus_core::render::{self, Node, Reading};
 use vidimus_core::table::Row;
 use vidimus_core::template::Piece;
@@ -80,6 +81,33 @@ impl Card {
         Ok(card)
     }
 
+    /// A write, which nobody approved: its arguments as they were sent, drawn by the row in force.
+    pub fn of_write(mirror: &Mirror, tables: &Tables, listed: RequestRow, args: &Json) -> Result<Self, MirrorFault> {
+        let mut card = Self {
+            fault: None,
+            frozen: None,
+            row: None,
+            values: Vec::new(),
+            shown_sha256: None,
+            sentence: None,
+            warnings: Vec::new(),
+            proven_at: (listed.position, mirror.size()),
+            listed,
+        };
+        if let Ok(tool) = Name::parse(&card.listed.tool)
+            && let Some(row) = tables.newest_row(mirror, &tool)?
+        {
+            card.values = render::render(args, &row).unwrap_or_default().into_iter().skip(1).map(|node| value_of(node, args)).collect();
+            card.sentence = row.summary.as_ref().map(|summary| summary.pieces(args));
+            card.row = Some(row);
+        }
+        if card.row.is_none() {
+            card.fault = Some(BytesFault::NoRow);
+        }
+        card.warnings = warnings::of(&card, mirror)?;
+        Ok(card)
+    }
+
     fn parse(&mut self, mirror: &Mirror, tables: &Tables) -> Result<Result<(), BytesFault>, MirrorFault> {
         let Some(text) = &self.listed.frozen else {
             return Ok(Err(if self.listed.body_fault.is_some() { BytesFault::Differ } else { BytesFault::Missing }));
@@ -103,7 +131,7 @@ impl Card {
             && let Ok(nodes) = render::render(&members.args, row)
         {
             self.shown_sha256 = render::shown_sha256(&members.tool, &nodes).ok();
-            self.values = nodes.into_iter().skip(1).map(|node| value_of(node, &frozen)).collect();
+            self.values = nodes.into_iter().skip(1).map(|node| value_of(node, &members.args)).collect();
             self.sentence = row.summary.as_ref().map(|summary| summary.pieces(&members.args));
         }
         let known = row.is_some() && self.shown_sha256.is_some();
@@ -123,9 +151,13 @@ impl Card {
         self.listed.frozen.as_ref().map(|text| Digest::of(text.as_bytes()).to_string())
     }
 
-    /// How much care approving takes. Without a readable request, the most.
+    /// How much care approving takes: without a readable request, the most; for a write, what its row says.
     pub fn friction(&self) -> Reversibility {
-        self.frozen.as_ref().map_or(Reversibility::Irreversible, |frozen| frozen.members().friction)
+        match (&self.frozen, &self.row) {
+            (Some(frozen), _) => frozen.members().friction,
+            (None, Some(row)) if self.fault.is_none() => row.reversibility.unwrap_or(Reversibility::Irreversible),
+            (None, Some(_) | None) => Reversibility::Irreversible,
+        }
     }
 
     /// How many approvals it takes. One where the request cannot be read.
@@ -205,8 +237,8 @@ impl Value {
     }
 }
 
-fn value_of(node: Node, frozen: &FrozenRequest) -> Value {
-    let reading = render::reading(&node, &frozen.members().args);
+fn value_of(node: Node, args: &Json) -> Value {
+    let reading = render::reading(&node, args);
     let depth = node.path.matches('/').count().saturating_sub(1);
     Value { node, reading, depth }
 }

@@ -71,6 +71,13 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
 
 /// The connection, the key, and whether this person may decide.
 pub fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
+    let mut found = connection_locks(console);
+    found.extend(console.standing().and_then(|standing| card.role_of(&standing).err()));
+    found
+}
+
+/// The connection and the key.
+pub fn connection_locks(console: &Console) -> Vec<Told> {
     let mut found = Vec::new();
     let shared = console.shared();
     match &shared.gate {
@@ -91,10 +98,8 @@ pub fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
     }
     let active = shared.key == KeyState::Active;
     drop(shared);
-    match console.standing() {
-        Some(standing) => found.extend(card.role_of(&standing).err()),
-        None if active => found.push(Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER)),
-        None => {}
+    if active && console.standing().is_none() {
+        found.push(Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER));
     }
     found
 }

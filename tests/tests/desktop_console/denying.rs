@@ -6,7 +6,7 @@ use vidimus_tests::company::Tool;
 use vidimus_tests::console::Panel;
 use vidimus_tests::desktop::Options;
 
-use crate::scene::{Outcome, PIN, REFUND, SOON, Scene, ask, check, play, until_status};
+use crate::scene::{PIN, REFUND, Scene, admit_console, admit_person, ask, check, play, until_status};
 
 const NOTE: &str = "the customer wrote that they keep it";
 
@@ -41,14 +41,10 @@ async fn who_lacks_the_role_is_told_and_the_gate_refuses_a_forged_decision() {
     play(Scene::set(name, &["billing-approver"], Options::default()).await, async |scene| {
         let founder = Approver::enrol(&scene.home.url(), &scene.invite, 7).await?;
         let billing = scene.agent("billing")?;
-        let console = scene.open_console().await?;
         let roles = ["support-lead", "auditor"];
-        console.enrol_waiting(&scene.home.invite("Kim Example", &roles)?, PIN).await?;
-        let admission = founder.client()?.requests(None).await?.requests.into_iter().find(|listed| listed.tool == "gate.roster.change");
-        founder.approve(admission.ok_or("no admission waits")?.request, "admin").await?;
-        console.key_says("active").await?;
+        let console = admit_console(scene, &founder, "Kim Example", &roles).await?;
         scene.say("the second person was admitted, and their console went on by itself");
-        let forger = admitted(scene, &founder, "Lou Example", &roles).await?;
+        let forger = admit_person(scene, &founder, "Lou Example", &roles, 11).await?;
 
         let (asked, request) = ask(&billing, "refund", REFUND, "wrong-role").await?;
         console.review(&request.to_string()).await?;
@@ -73,16 +69,4 @@ async fn who_lacks_the_role_is_told_and_the_gate_refuses_a_forged_decision() {
         scene.close(console).await
     })
     .await;
-}
-
-/// A further person at the API, admitted by the founder.
-async fn admitted(scene: &Scene, founder: &Approver, name: &str, roles: &[&str]) -> Outcome<Approver> {
-    let mut person = Approver::enrol(&scene.home.url(), &scene.home.invite(name, roles)?, 11).await?;
-    founder.approve(person.admission.ok_or("the enrolment made no request")?, "admin").await?;
-    let deadline = std::time::Instant::now() + SOON;
-    while person.open_session().await.is_err() {
-        check(std::time::Instant::now() < deadline, || format!("{name} was not admitted"))?;
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    Ok(person)
 }

@@ -14,4 +14,5 @@ mod notices;
 mod proxy;
 mod restarts;
 mod scene;
+mod second_person;
 mod windows;

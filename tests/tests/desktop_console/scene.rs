@@ -10,6 +10,7 @@ use vidimus_api::call::{CallAnswer, CallRequest};
 use vidimus_api::client::AgentClient;
 use vidimus_api::invite::Invite;
 use vidimus_core::ids::RequestId;
+use vidimus_tests::approver::Approver;
 use vidimus_tests::company::{Company, Inspector, Options as CompanyOptions, Tool, effect_table};
 use vidimus_tests::console::{Console, Panel};
 use vidimus_tests::desktop::{Desktop, Options};
@@ -223,6 +224,28 @@ pub async fn until_status(agent: &AgentClient, call: &CallAnswer, status: &str) 
         }
         check(Instant::now() < deadline, || format!("the call is `{}`, not `{status}`: {}", answer.status.as_str(), answer.words))?;
     }
+}
+
+/// The console of a further person, admitted by the founder at the API.
+pub async fn admit_console(scene: &Scene, founder: &Approver, name: &str, roles: &[&str]) -> Outcome<Arc<Console>> {
+    let console = scene.open_console().await?;
+    console.enrol_waiting(&scene.home.invite(name, roles)?, PIN).await?;
+    let admission = founder.client()?.requests(None).await?.requests.into_iter().find(|listed| listed.tool == "gate.roster.change");
+    founder.approve(admission.ok_or("no admission waits")?.request, "admin").await?;
+    console.key_says("active").await?;
+    Ok(console)
+}
+
+/// A further person at the API, admitted by the founder.
+pub async fn admit_person(scene: &Scene, founder: &Approver, name: &str, roles: &[&str], seed: u8) -> Outcome<Approver> {
+    let mut person = Approver::enrol(&scene.home.url(), &scene.home.invite(name, roles)?, seed).await?;
+    founder.approve(person.admission.ok_or("the enrolment made no request")?, "admin").await?;
+    let deadline = Instant::now() + SOON;
+    while person.open_session().await.is_err() {
+        check(Instant::now() < deadline, || format!("{name} was not admitted"))?;
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(person)
 }
 
 /// Opens a request, reads it whole and opens the approve panel.

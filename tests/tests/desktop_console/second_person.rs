@@ -82,23 +82,24 @@ async fn an_approval_is_taken_back_given_again_and_stopped_while_its_delay_runs(
     .await;
 }
 
+/// The table with other waits of one tool.
+fn in_row(table: &str, tool: &str, ttl_s: u64, ttl_max_s: u64) -> String {
+    let name = format!("tool = \"{tool}\"\neffect");
+    let (before, row) = table.split_once(&name).expect("the row");
+    let row = row.replacen(
+        "request_ttl_s = 1800\nrequest_ttl_max_s = 7200",
+        &format!("request_ttl_s = {ttl_s}\nrequest_ttl_max_s = {ttl_max_s}"),
+        1,
+    );
+    format!("{before}{name}{row}")
+}
+
 /// By keys alone: `E`, the PIN, the button by Tab and Return.
 #[tokio::test(flavor = "multi_thread")]
 async fn more_time_is_given_by_keys_until_it_cannot_be_extended_and_typed_text_outlives_the_end() {
     let name = "more_time_is_given_by_keys_until_it_cannot_be_extended_and_typed_text_outlives_the_end";
     // A refund can be extended once; a credit ends while it is being decided.
-    let change = |table: String| {
-        let (before, credit) = table.split_once("tool = \"issue_credit\"").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap_or_default();
-        let before = before.replace(
-            "idempotency = \"key\"",
-            "request_extra = 0\nidempotency = \"key\"",
-        );
-        let before = before.replace("request_extra = 0\n", "");
-        let credit = credit.replacen("request_ttl_s = 1800\nrequest_ttl_max_s = 7200", "request_ttl_s = 15\nrequest_ttl_max_s = 15", 1);
-        let (head, refund) = before.split_once("tool = \"refund\"").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap_or_default();
-        let refund = refund.replacen("request_ttl_s = 1800\nrequest_ttl_max_s = 7200", "request_ttl_s = 100\nrequest_ttl_max_s = 150", 1);
-        format!("{head}tool = \"refund\"{refund}tool = \"issue_credit\"{credit}")
-    };
+    let change = |table: String| in_row(&in_row(&table, "refund", 100, 150), "issue_credit", 15, 15);
     play(Scene::set_with(name, &["billing-approver"], Options::default(), change).await, async |scene| {
         let console = scene.founder().await?;
         let billing = scene.agent("billing")?;
