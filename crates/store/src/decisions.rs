@@ -338,8 +338,17 @@ fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest) -> Attempt<OperationKey> {
 /// More time is as much again as the row gives, and never beyond the frozen last moment.
 fn later(stored: &StoredRequest) -> Timestamp {
     let members = stored.frozen.members();
-    let again_s = members.created_at.seconds_until(members.expires_at);
-    stored.waits_until.plus_s(again_s).min(members.expires_max_at)
+    after_more_time(members.created_at, members.expires_at, stored.waits_until, members.expires_max_at)
+}
+
+/// The rule of [`later`], also for whoever recomputes it from the log.
+pub(crate) fn after_more_time(
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    waits_until: Timestamp,
+    expires_max_at: Timestamp,
+) -> Timestamp {
+    waits_until.plus_s(created_at.seconds_until(expires_at)).min(expires_max_at)
 }
 
 fn more_time(tx: &Tx<'_>, stored: &StoredRequest) -> Result<(), StoreError> {

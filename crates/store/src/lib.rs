@@ -16,6 +16,7 @@ mod error;
 mod escalations;
 mod gate;
 mod ledger;
+mod ledger_verification;
 pub mod limits;
 mod log;
 mod log_reads;

@@ -284,7 +284,7 @@ pub(crate) fn in_force<'g>(gate: &'g GateState, stored: &StoredOperation) -> Opt
 }
 
 /// When an unknown outcome is looked at: at once where only a person can tell, later where the world may still settle.
-fn look_again_at(now: Timestamp, row: Option<&Row>, attempt: u32) -> Timestamp {
+pub(crate) fn look_again_at(now: Timestamp, row: Option<&Row>, attempt: u32) -> Timestamp {
     match row.map(|row| (&row.idempotency, row.settle_s)) {
         Some((Idempotency::Key { .. }, _)) => now.plus_s(RETRY_AFTER_S * u64::from(attempt)),
         Some((Idempotency::Status(_), settle_s)) => now.plus_s(settle_s),

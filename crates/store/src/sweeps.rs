@@ -15,7 +15,7 @@ use crate::escalations::{self, TO_ESCALATE};
 use crate::gate::GateState;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::on_record::LogView;
-use crate::operations::{self, Change, in_force};
+use crate::operations::{self, Change, in_force, look_again_at};
 use crate::orphans::{self, OVER_ORPHANS};
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
@@ -57,6 +57,7 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
                 let gate = tx.gate()?;
+                look_again_in_time(tx)?;
                 let ended = end_leases(tx, true)?;
                 let behind = moment.now < tx.now;
                 Ok(ended + if behind { hand_over_keyed(tx, &gate)? } else { 0 })
@@ -82,8 +83,22 @@ impl Store {
 }
 
 const OVER_REQUESTS: &str = "SELECT request FROM requests WHERE state IN ('pending', 'approved') AND waits_until <= ?1 LIMIT ?2";
-const OVER_LEASES: &str = "SELECT * FROM operations WHERE state = 'executing' AND lease_until <= ?1 LIMIT ?2";
+const OVER_LEASES: &str = "SELECT * FROM operations WHERE state = 'executing' AND (lease_until <= ?1 OR lease_until IS NULL) LIMIT ?2";
 const UNKNOWN: &str = "SELECT * FROM operations WHERE state = 'unknown' AND next_at <= ?1 LIMIT ?2";
+
+/// An outcome in doubt is looked at no later than its row says, counted from this start: no column lets it wait for ever.
+fn look_again_in_time(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let gate = tx.gate()?;
+    let unknown = tx.list("SELECT * FROM operations WHERE state = 'unknown'", [], StoredOperation::read)?;
+    for stored in &unknown {
+        let latest = look_again_at(tx.now, in_force(&gate, stored), stored.now_at.attempt);
+        tx.execute(
+            "UPDATE operations SET next_at = ?1 WHERE operation = ?2 AND (next_at IS NULL OR next_at > ?1)",
+            params![latest.as_ms(), stored.operation.to_string()],
+        )?;
+    }
+    Ok(())
+}
 
 fn limit() -> i64 {
     SWEEP_ROWS_MAX as i64
@@ -181,7 +196,7 @@ fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
 
 /// Outcomes in doubt whose next attempt rests on how much time has passed.
 fn hand_over_keyed(tx: &mut Tx<'_>, gate: &GateState) -> Result<usize, StoreError> {
-    let unknown = tx.list("SELECT * FROM operations WHERE state = 'unknown' AND kind = 'money'", [], StoredOperation::read)?;
+    let unknown = tx.list("SELECT * FROM operations WHERE state = 'unknown'", [], StoredOperation::read)?;
     let mut handed = 0;
     for stored in &unknown {
         let keyed = in_force(gate, stored).is_some_and(|row| matches!(row.idempotency, Idempotency::Key { .. }));

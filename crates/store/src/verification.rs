@@ -23,6 +23,7 @@ use crate::agents::credential_run;
 use crate::codec::{count, names_to_text, optional_parsed};
 use crate::error::StoreError;
 use crate::gate::{GateState, parsed_table};
+use crate::ledger_verification::LedgerWalk;
 use crate::limits::CHAIN_MAX;
 use crate::log::{Head, read_head, read_node};
 use crate::rows::StoredRequest;
@@ -74,9 +75,13 @@ pub(crate) fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> Verif
 }
 
 fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
-    let Some(gate) = GateState::load(db)? else { return Ok(()) };
+    let Some(gate) = GateState::load(db)? else {
+        let begun = find(db, "SELECT 1 FROM records LIMIT 1", [], |_| Ok(()))?.is_some();
+        return if begun { contradicted("the gate's identity is gone") } else { Ok(()) };
+    };
     let mut walk =
         Walk { db, gate: &gate, roster: None, genesis: None, table: None, agents: BTreeMap::new(), operations: Operations::default() };
+    let mut ledger = LedgerWalk::default();
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
         db.prepare("SELECT position, leaf, type, at_ms, request, operation, roles, salt, body FROM records ORDER BY position")?;
@@ -92,6 +97,7 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
             return contradicted(format!("the columns of the record at {position} are not those of its leaf"));
         }
         walk.take(position, &record)?;
+        ledger.take(db, position, &record)?;
         for (node, hash) in frontier.append(leaf_hash(leaf.as_bytes())) {
             if read_node(db, node)? != hash {
                 return contradicted(format!("the tree over the record at {position} is not that of its leaves"));
@@ -105,6 +111,7 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
     if found != read_head(db)? || signed.is_some_and(|signed| signed.size > found.size) {
         return contradicted("the head of the log is not that of its records");
     }
+    ledger.finish(db, &gate)?;
     walk.finish()
 }
 
@@ -112,14 +119,15 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
 fn same_columns(row: &Row<'_>, record: &AuditRecord) -> Result<bool, VerifyError> {
     let body = match (row.get::<_, Option<String>>("body")?, optional_parsed(row, "salt")?) {
         (Some(text), Some(salt)) => Some(Body { text, salt }.digest()),
-        (_, _) => None,
+        (None, None) => None,
+        (_, _) => return Ok(false),
     };
     Ok(row.get::<_, String>("type")? == record.record_type.as_str()
         && row.get::<_, i64>("at_ms")? == record.at.as_ms()
         && row.get::<_, Option<String>>("request")? == record.request.map(|request| request.to_string())
         && row.get::<_, Option<String>>("operation")? == record.operation.map(|operation| operation.to_string())
         && row.get::<_, String>("roles")? == names_to_text(&record.roles)
-        && (body.is_none() || body == record.body_sha256))
+        && body == record.body_sha256)
 }
 
 /// What the log has brought into force so far.
@@ -206,9 +214,12 @@ impl Walk<'_> {
     fn roster_changed(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
         let version = self.roster.as_ref().map_or(1, |roster| roster.version + 1);
         let what = || format!("version {version} of the roster");
-        let text = find(self.db, "SELECT text FROM rosters WHERE version = ?1", [version], |row| row.get::<_, String>(0))?;
-        let Some(text) = text else { return contradicted(format!("{} is gone", what())) };
-        if record.claim("roster_sha256") != Some(&Digest::of(text.as_bytes()).to_string()) {
+        let stored = find(self.db, "SELECT text, roster_sha256 FROM rosters WHERE version = ?1", [version], |row| {
+            Ok((row.get::<_, String>("text")?, row.get::<_, String>("roster_sha256")?))
+        })?;
+        let Some((text, roster_sha256)) = stored else { return contradicted(format!("{} is gone", what())) };
+        let digest = Digest::of(text.as_bytes()).to_string();
+        if record.claim("roster_sha256") != Some(&digest) || roster_sha256 != digest {
             return contradicted(format!("{} is not the one on record", what()));
         }
         let next = Roster::parse(text.as_bytes()).map_err(unsigned(what()))?;

@@ -17,11 +17,11 @@ use vidimus_tests::company::Tool;
 
 use crate::ROLE;
 use crate::faults::log::Log;
-use crate::faults::{House, WAIT_S, call, pending, refund_args, request_of, until};
+use crate::faults::{House, WAIT_S, WITHIN, call, pending, refund_args, request_of, until};
 
 /// A delay between the quorum and the token, so that what is written into the ledger lies between the two.
 fn delayed(table: String) -> String {
-    table.replace("key_valid_s = 86400", "key_valid_s = 86400\ndelay_s = 3")
+    table.replace("key_valid_s = 86400", "key_valid_s = 86400\ndelay_s = 5")
 }
 
 struct Ledger {
@@ -29,9 +29,10 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger of an ended gate as somebody who got at its disk: without the triggers that keep it straight.
+    /// Opens the ledger as somebody who got at its disk: without the triggers that keep it straight.
     fn broken_open(house: &House) -> Ledger {
         let db = Connection::open(house.database()).expect("the ledger");
+        db.busy_timeout(WITHIN).expect("a wait");
         let mut names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").expect("a query");
         let triggers: Vec<String> = names.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("names");
         drop(names);
@@ -153,8 +154,8 @@ impl Ledger {
     }
 }
 
-/// The gate is killed between approval and execution, and somebody writes into its ledger. Whatever they write, what runs
-/// is what was signed, or nothing.
+/// Somebody writes into the ledger of a gate that runs, between approval and execution. Whatever they write, what runs is what
+/// was signed, or nothing; and the next start refuses the ledger.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
     let mut house = House::open_with(delayed, &[]).await;
@@ -171,7 +172,6 @@ async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
         let receipt = house.admin.approve(request, ROLE).await.expect("it counts");
         assert_eq!(receipt.state, RequestState::Approved);
     }
-    house.kill();
     assert_eq!(house.effects().await, 0, "the delay is not over");
 
     let ledger = Ledger::broken_open(&house);
@@ -199,8 +199,6 @@ async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
     ledger.reserve(unsigned);
     drop(ledger);
 
-    house.start();
-    log.follow_on(&house).await;
     let expected: &[(RequestId, &[&str])] = &[
         (amount, &["bytes_differ"]),
         (tool, &["tool_wrong", "bytes_differ"]),
@@ -227,6 +225,9 @@ async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
     // A late try to make the written one good finds it ended.
     let late = house.admin.approve(amount, ROLE).await.expect_err("too late");
     assert_eq!(late.code(), Some("request_stale"));
+    house.kill();
+    let started = house.home.serve(&[]).err().map(|error| error.to_string()).expect("no gate serves from it");
+    assert!(started.contains("ledger_contradicted"), "{started}");
 }
 
 fn signature_in(envelope: &str) -> String {

@@ -1,5 +1,6 @@
 //! The store through its face: every use case, every refusal, the races between them, and what a crash leaves.
 
+mod administrator;
 mod calls;
 mod changes;
 mod clock;

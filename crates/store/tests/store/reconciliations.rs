@@ -21,7 +21,7 @@ const TREASURY: &[&str] = &["treasury"];
 /// What a test may change about an answer before it is signed.
 type Twist<'a> = &'a (dyn Fn(&mut ReconciliationStatement) + Sync);
 
-fn plain(_: &mut ReconciliationStatement) {}
+pub fn plain(_: &mut ReconciliationStatement) {}
 
 fn evidence_of(answer: Answer, now: Timestamp) -> Evidence {
     let looked = Some("looked at the bank's own list of transfers".to_owned());
@@ -97,7 +97,14 @@ async fn record(gate: &Gate, sent: RecordReconciliation) -> ReconciliationOutcom
 }
 
 /// Signs and hands in an answer that must count.
-async fn say(gate: &Gate, person: &Approver, operation: OperationKey, said: Answer, role: &str, twist: Twist<'_>) -> ReconciliationReceipt {
+pub async fn say(
+    gate: &Gate,
+    person: &Approver,
+    operation: OperationKey,
+    said: Answer,
+    role: &str,
+    twist: Twist<'_>,
+) -> ReconciliationReceipt {
     match record(gate, signed(gate, person, operation, said, role, twist).await).await {
         ReconciliationOutcome::Recorded(receipt) => receipt,
         other => panic!("{other:?}"),

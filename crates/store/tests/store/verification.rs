@@ -72,7 +72,7 @@ async fn what_is_written_beside_the_log_is_found() {
         ("UPDATE log_nodes SET hash = zeroblob(32) WHERE level = 1 AND node = 0", "the tree over the record"),
         ("DELETE FROM records WHERE position = 3", "the log has no record at 3"),
         ("DELETE FROM records WHERE position = (SELECT max(position) FROM records)", "the head of the log"),
-        ("UPDATE requests SET frozen = replace(frozen, 'Bea Example', 'Eve Example')", "version 2 of the roster"),
+        ("UPDATE requests SET frozen = replace(frozen, 'Bea Example', 'Eve Example')", "is not the one that was frozen"),
     ];
     for (sql, expected) in cases {
         let (mut gate, head) = busy().await;

@@ -1,0 +1,517 @@
+//! Before a gate serves: the ledger's columns must be what the log says of each request, decision, token and operation.
+//! Whoever wrote into a column is found here, whatever the column would have moved later.
+//!
+//! What may differ is what nothing is decided by: words for display, counters, leases (all over at a start), and times that a
+//! start sets right.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Row};
+use vidimus_core::bytes::Digest;
+use vidimus_core::decision::DecisionKind;
+use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{Name, PersonId, RequestId};
+use vidimus_core::json::Json;
+use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::request::RequestState;
+use vidimus_core::time::Timestamp;
+
+use crate::codec::{count, optional_parsed, optional_time, parsed, time};
+use crate::decisions::after_more_time;
+use crate::error::StoreError;
+use crate::gate::GateState;
+use crate::limits::ORPHAN_S;
+use crate::proposals::payload_sha256;
+use crate::tx::find;
+use crate::verification::{VerifyError, contradicted, unsigned};
+
+/// What the log has said so far of every request and operation.
+#[derive(Default)]
+pub(crate) struct LedgerWalk {
+    requests: BTreeMap<RequestId, RequestFacts>,
+    operations: BTreeMap<OperationKey, OperationFacts>,
+    decisions: u64,
+    reconciliations: u64,
+    minted: u64,
+    redeemed: u64,
+    last_at: Option<Timestamp>,
+}
+
+struct RequestFacts {
+    state: RequestState,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    expires_max_at: Timestamp,
+    waits_until: Timestamp,
+    quorum_at: Option<Timestamp>,
+    orphaned_until: Option<Timestamp>,
+    escalated_position: Option<u64>,
+    end_code: Option<String>,
+    /// Who has an approval that was not taken back.
+    standing: Vec<PersonId>,
+}
+
+struct OperationFacts {
+    request: Option<RequestId>,
+    state: OperationState,
+    attempt: u32,
+    first_sent_at: Option<Timestamp>,
+    result_sha256: Option<Digest>,
+    changed_at: Timestamp,
+}
+
+impl LedgerWalk {
+    /// Takes the next record of the log.
+    pub(crate) fn take(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        self.last_at = Some(record.at);
+        let kind = record.record_type;
+        if kind == RecordType::RequestCreated {
+            return self.request_created(db, position, record);
+        }
+        if kind == RecordType::DecisionRecorded {
+            return self.decision_recorded(db, position, record);
+        }
+        if [RecordType::RequestExpired, RecordType::RequestWithdrawn, RecordType::RequestStale].contains(&kind) {
+            let facts = self.request(position, record)?;
+            facts.state = claimed(position, record, "state")?;
+            facts.end_code = record.claim("code").map(str::to_owned);
+            return Ok(());
+        }
+        if kind == RecordType::RequestOrphaned {
+            let orphaned = record.claims.member("orphaned").and_then(Json::as_bool) == Some(true);
+            self.request(position, record)?.orphaned_until = orphaned.then(|| record.at.plus_s(ORPHAN_S));
+            return Ok(());
+        }
+        if kind == RecordType::RequestEscalated {
+            self.request(position, record)?.escalated_position = Some(position);
+            return Ok(());
+        }
+        if kind == RecordType::TokenMinted {
+            self.minted += 1;
+            return token_minted(db, position, record);
+        }
+        if kind == RecordType::TokenRedeemed {
+            return self.token_redeemed(db, position, record);
+        }
+        if kind == RecordType::OperationChanged {
+            return self.operation_changed(position, record);
+        }
+        if kind == RecordType::ReconciliationRecorded {
+            return self.reconciliation_recorded(db, position, record);
+        }
+        if kind == RecordType::WriteIntended {
+            return self.write_intended(db, position, record);
+        }
+        if [RecordType::WriteExecuted, RecordType::WriteFailed, RecordType::WriteUnknown].contains(&kind) {
+            let operation = self.operation(position, record)?;
+            operation.changed_at = record.at;
+            operation.state = if kind == RecordType::WriteExecuted {
+                OperationState::Succeeded
+            } else if kind == RecordType::WriteFailed {
+                OperationState::Failed
+            } else {
+                OperationState::Unknown
+            };
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, position: u64, record: &AuditRecord) -> Result<&mut RequestFacts, VerifyError> {
+        let facts = record.request.and_then(|request| self.requests.get_mut(&request));
+        facts.map_or_else(|| contradicted(format!("the record at {position} is about a request that the log does not know")), Ok)
+    }
+
+    fn operation(&mut self, position: u64, record: &AuditRecord) -> Result<&mut OperationFacts, VerifyError> {
+        let facts = record.operation.and_then(|operation| self.operations.get_mut(&operation));
+        facts.map_or_else(|| contradicted(format!("the record at {position} is about an operation that the log does not know")), Ok)
+    }
+
+    fn request_created(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        let Some(request) = record.request else { return contradicted(format!("the record at {position} names no request")) };
+        let what = || format!("the request {request}");
+        let frozen = find(
+            db,
+            "SELECT requests.*, calls.agent, calls.proposer, calls.on_behalf_of, calls.run, calls.tool AS call_tool, calls.effect,
+                    calls.payload_sha256
+             FROM requests JOIN calls USING (call) WHERE request = ?1",
+            [request.to_string()],
+            |row| Ok((row.get::<_, String>("frozen")?, same_request(row, position, record)?)),
+        )?;
+        let Some((text, Some(columns))) = frozen else { return contradicted(format!("{} is not the one that was frozen", what())) };
+        let frozen = FrozenRequest::parse(text.as_bytes()).map_err(unsigned(what()))?;
+        let members = frozen.members();
+        let named = record.claim("request_sha256") == Some(&frozen.request_sha256().to_string()) && members.request == request;
+        if !named || columns != RequestColumns::of(&frozen) {
+            return contradicted(format!("{} is not the one that was frozen", what()));
+        }
+        let facts = RequestFacts {
+            state: RequestState::Pending,
+            created_at: members.created_at,
+            expires_at: members.expires_at,
+            expires_max_at: members.expires_max_at,
+            waits_until: members.expires_at,
+            quorum_at: None,
+            orphaned_until: None,
+            escalated_position: None,
+            end_code: None,
+            standing: Vec::new(),
+        };
+        if self.requests.insert(request, facts).is_some() {
+            return contradicted(format!("{} is on record twice", what()));
+        }
+        Ok(())
+    }
+
+    fn decision_recorded(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        self.decisions += 1;
+        let same = find(
+            db,
+            "SELECT * FROM decisions WHERE position = ?1",
+            [i64::try_from(position).map_err(|_| StoreError::corrupt("a position"))?],
+            |row| same_decision(row, record),
+        )?;
+        if same != Some(true) {
+            return contradicted(format!("the ledger's row of the decision at {position} is not the one on record"));
+        }
+        let (state, at) = (claimed(position, record, "state")?, record.at);
+        let (decision, approver): (DecisionKind, PersonId) =
+            (claimed(position, record, "decision")?, claimed(position, record, "approver")?);
+        let facts = self.request(position, record)?;
+        match decision {
+            DecisionKind::Approve => facts.standing.push(approver),
+            DecisionKind::Retract => facts.standing.retain(|person| *person != approver),
+            DecisionKind::MoreTime => {
+                facts.waits_until = after_more_time(facts.created_at, facts.expires_at, facts.waits_until, facts.expires_max_at);
+            }
+            DecisionKind::Deny | DecisionKind::Revoke => {}
+        }
+        if state == RequestState::Approved && facts.state != state {
+            facts.quorum_at = Some(at);
+        }
+        facts.state = state;
+        Ok(())
+    }
+
+    fn reconciliation_recorded(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        self.reconciliations += 1;
+        let same = find(
+            db,
+            "SELECT * FROM reconciliations WHERE position = ?1",
+            [i64::try_from(position).map_err(|_| StoreError::corrupt("a position"))?],
+            |row| same_reconciliation(row, record),
+        )?;
+        if same == Some(true) {
+            Ok(())
+        } else {
+            contradicted(format!("the ledger's row of the answer at {position} is not the one on record"))
+        }
+    }
+
+    fn token_redeemed(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        self.redeemed += 1;
+        let jti = record.claim("jti_sha256").unwrap_or_default();
+        let same = find(db, "SELECT state, redeemed_at FROM tokens WHERE jti_sha256 = ?1", [jti], |row| {
+            Ok(row.get::<_, String>("state")? == "redeemed" && optional_time(row, "redeemed_at")? == Some(record.at))
+        })?;
+        if same != Some(true) {
+            return contradicted(format!("the token that was redeemed at {position} is not so in the ledger"));
+        }
+        let at = record.at;
+        self.request(position, record)?.state = RequestState::Consumed;
+        self.operation(position, record)?.first_sent_at.get_or_insert(at);
+        Ok(())
+    }
+
+    fn operation_changed(&mut self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        let Some(operation) = record.operation else { return contradicted(format!("the record at {position} names no operation")) };
+        let state = claimed(position, record, "state")?;
+        let attempt = integer(record, "attempt").and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(u32::MAX);
+        let result_sha256 = record.claim("result_sha256").and_then(|digest| digest.parse().ok());
+        let facts = self.operations.entry(operation).or_insert(OperationFacts {
+            request: record.request,
+            state,
+            attempt,
+            first_sent_at: None,
+            result_sha256: None,
+            changed_at: record.at,
+        });
+        if facts.request != record.request {
+            return contradicted(format!("the record at {position} is about an operation of another request"));
+        }
+        (facts.state, facts.attempt, facts.changed_at) = (state, attempt, record.at);
+        facts.result_sha256 = result_sha256.or(facts.result_sha256);
+        Ok(())
+    }
+
+    fn write_intended(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        let Some(operation) = record.operation else { return contradicted(format!("the record at {position} names no operation")) };
+        let same = find(
+            db,
+            "SELECT operations.call, operations.tool, kind, request, agent, proposer, effect, calls.tool AS call_tool
+             FROM operations JOIN calls USING (call) WHERE operation = ?1",
+            [operation.to_string()],
+            |row| {
+                let claims = |column: &str, claim: &str| {
+                    Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.as_deref() == record.claim(claim))
+                };
+                Ok(claims("call", "call")?
+                    && claims("tool", "tool")?
+                    && claims("call_tool", "tool")?
+                    && claims("agent", "agent")?
+                    && row.get::<_, Option<String>>("proposer")?.is_none()
+                    && row.get::<_, String>("kind")? == "write"
+                    && row.get::<_, String>("effect")? == "write"
+                    && row.get::<_, Option<String>>("request")?.is_none())
+            },
+        )?;
+        if same != Some(true) {
+            return contradicted(format!("the write that was intended at {position} is not so in the ledger"));
+        }
+        let facts = OperationFacts {
+            request: None,
+            state: OperationState::Executing,
+            attempt: 1,
+            first_sent_at: Some(record.at),
+            result_sha256: None,
+            changed_at: record.at,
+        };
+        self.operations.insert(operation, facts);
+        Ok(())
+    }
+
+    /// Compares what has come of everything with the ledger.
+    pub(crate) fn finish(self, db: &Connection, gate: &GateState) -> Result<(), VerifyError> {
+        let counts = [
+            ("SELECT count(*) FROM requests", self.requests.len() as u64, "requests"),
+            ("SELECT count(*) FROM decisions", self.decisions, "decisions"),
+            ("SELECT count(*) FROM reconciliations", self.reconciliations, "answers of people"),
+            ("SELECT count(*) FROM operations", self.operations.len() as u64, "operations"),
+            ("SELECT count(*) FROM tokens", self.minted, "tokens"),
+            ("SELECT count(*) FROM tokens WHERE state = 'redeemed'", self.redeemed, "redeemed tokens"),
+        ];
+        for (sql, on_record, what) in counts {
+            let found = find(db, sql, [], |row| row.get::<_, i64>(0))?.and_then(|found| u64::try_from(found).ok());
+            if found != Some(on_record) {
+                return contradicted(format!("the ledger has other {what} than the log"));
+            }
+        }
+        let now = find(db, "SELECT now_ms FROM clock", [], |row| time(row, "now_ms"))?;
+        if now.is_none() || now < self.last_at {
+            return contradicted("the clock stands before the last record");
+        }
+        self.requests(db)?;
+        self.operations(db, gate)
+    }
+
+    fn requests(&self, db: &Connection) -> Result<(), VerifyError> {
+        let open: BTreeMap<RequestId, bool> =
+            self.operations.values().filter_map(|operation| Some((operation.request?, !operation.state.is_final()))).collect();
+        let mut statement = db.prepare(
+            "SELECT request, state, effect_open, waits_until, quorum_at, ended_at, orphaned_until, escalated_position, end_code FROM requests",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let request: RequestId = parsed(row, "request")?;
+            let same = match self.requests.get(&request) {
+                Some(facts) => same_state(row, facts, open.get(&request).copied())?,
+                None => false,
+            };
+            if !same {
+                return contradicted(format!("the request {request} is not where the log left it"));
+            }
+        }
+        let mut statement = db.prepare("SELECT request, approver FROM decisions WHERE standing = 1 ORDER BY position")?;
+        let mut standing: BTreeMap<RequestId, Vec<PersonId>> = BTreeMap::new();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            standing.entry(parsed(row, "request")?).or_default().push(parsed(row, "approver")?);
+        }
+        for (request, facts) in &self.requests {
+            if standing.remove(request).unwrap_or_default() != facts.standing {
+                return contradicted(format!("the standing approvals of {request} are not those of the log"));
+            }
+        }
+        Ok(())
+    }
+
+    fn operations(&self, db: &Connection, gate: &GateState) -> Result<(), VerifyError> {
+        let mut statement = db.prepare(
+            "SELECT operations.*, frozen, quorum_at, requests.row_sha256 AS request_row, requests.call AS request_call
+             FROM operations LEFT JOIN requests USING (request)",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let operation: OperationKey = parsed(row, "operation")?;
+            let same = match self.operations.get(&operation) {
+                Some(facts) => same_operation(row, facts, gate, &operation)?,
+                None => false,
+            };
+            if !same {
+                return contradicted(format!("the operation {operation} is not where the log left it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A claim that a type of the domain reads.
+fn claimed<T: std::str::FromStr>(position: u64, record: &AuditRecord, name: &str) -> Result<T, VerifyError> {
+    let value = record.claim(name).and_then(|text| text.parse().ok());
+    value.map_or_else(|| contradicted(format!("the record at {position} has no `{name}`")), Ok)
+}
+
+fn integer(record: &AuditRecord, name: &str) -> Option<u64> {
+    record.claims.member(name).and_then(Json::as_number)?.as_u64()
+}
+
+/// What a request's columns repeat of its frozen bytes.
+#[derive(PartialEq, Eq)]
+struct RequestColumns {
+    args_sha256: Digest,
+    business_sha256: Option<Digest>,
+    expires_max_at: Timestamp,
+    agent: Option<Name>,
+    proposer: Option<PersonId>,
+    on_behalf_of: Option<String>,
+    run: Option<String>,
+    payload_sha256: Digest,
+}
+
+impl RequestColumns {
+    fn of(frozen: &FrozenRequest) -> RequestColumns {
+        let members = frozen.members();
+        let agent = members.agents.first().map(|link| link.agent.clone());
+        RequestColumns {
+            args_sha256: frozen.args_sha256(),
+            business_sha256: Some(members.business_sha256),
+            expires_max_at: members.expires_max_at,
+            // A proposer has a run in the frozen bytes only.
+            run: agent.is_some().then(|| members.run.to_string()),
+            agent,
+            proposer: members.proposer,
+            on_behalf_of: members.on_behalf_of.clone(),
+            payload_sha256: payload_sha256(&members.tool, frozen.canonical_args()),
+        }
+    }
+}
+
+/// The columns of a request and its call, if they are what its record claims.
+fn same_request(row: &Row<'_>, position: u64, record: &AuditRecord) -> rusqlite::Result<Option<RequestColumns>> {
+    let claims =
+        |column: &str, claim: &str| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.as_deref() == record.claim(claim));
+    let same = claims("call", "call")?
+        && claims("tool", "tool")?
+        && claims("call_tool", "tool")?
+        && claims("effect", "effect")?
+        && claims("request_sha256", "request_sha256")?
+        && claims("row_sha256", "row_sha256")?
+        && count(row, "position")? == position
+        && time(row, "created_at")? == record.at;
+    Ok(if same {
+        Some(RequestColumns {
+            args_sha256: parsed(row, "args_sha256")?,
+            business_sha256: optional_parsed(row, "business_sha256")?,
+            expires_max_at: time(row, "expires_max_at")?,
+            agent: optional_parsed(row, "agent")?,
+            proposer: optional_parsed(row, "proposer")?,
+            on_behalf_of: row.get("on_behalf_of")?,
+            run: row.get("run")?,
+            payload_sha256: parsed(row, "payload_sha256")?,
+        })
+    } else {
+        None
+    })
+}
+
+fn same_decision(row: &Row<'_>, record: &AuditRecord) -> rusqlite::Result<bool> {
+    let Some(envelope) = record.envelopes.first() else { return Ok(false) };
+    let claims = |column: &str, claim: &str| Ok::<_, rusqlite::Error>(Some(row.get::<_, String>(column)?.as_str()) == record.claim(claim));
+    let stored: String = row.get("envelope")?;
+    Ok(Envelope::parse(stored.as_bytes()).is_ok_and(|stored| stored == *envelope)
+        && parsed::<Digest>(row, "decision_sha256")? == Digest::of(envelope.danger_unverified_payload())
+        && Some(parsed(row, "request")?) == record.request
+        && claims("decision", "decision")?
+        && claims("approver", "approver")?
+        && claims("role", "role")?
+        && claims("key_sha256", "key_sha256")?
+        && claims("state_after", "state")?
+        && Some(count(row, "given")?) == integer(record, "given")
+        && Some(count(row, "needed")?) == integer(record, "needed"))
+}
+
+fn same_reconciliation(row: &Row<'_>, record: &AuditRecord) -> rusqlite::Result<bool> {
+    let Some(envelope) = record.envelopes.first() else { return Ok(false) };
+    let stored: String = row.get("envelope")?;
+    Ok(Envelope::parse(stored.as_bytes()).is_ok_and(|stored| stored == *envelope)
+        && parsed::<Digest>(row, "reconciliation_sha256")? == Digest::of(envelope.danger_unverified_payload())
+        && Some(parsed(row, "operation")?) == record.operation
+        && Some(row.get::<_, String>("state_after")?.as_str()) == record.claim("state")
+        && Some(count(row, "given")?) == integer(record, "given")
+        && Some(count(row, "needed")?) == integer(record, "needed")
+        && Some(row.get::<_, i64>("conflict")?) == record.claims.member("conflict").and_then(Json::as_bool).map(i64::from))
+}
+
+fn token_minted(db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    let jti = record.claim("jti_sha256").unwrap_or_default();
+    let same = find(db, "SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti], |row| {
+        let claims = |column: &str| Ok::<_, rusqlite::Error>(Some(row.get::<_, String>(column)?.as_str()) == record.claim(column));
+        let state: String = row.get("state")?;
+        Ok(["minted", "redeemed", "dead"].contains(&state.as_str())
+            && claims("audience")?
+            && claims("args_sha256")?
+            && Some(parsed(row, "operation")?) == record.operation
+            && Some(count(row, "attempt")?) == integer(record, "attempt")
+            && time(row, "issued_at")? == record.at
+            && Some(time(row, "expires_at")?.to_string().as_str()) == record.claim("expires_at"))
+    })?;
+    if same == Some(true) { Ok(()) } else { contradicted(format!("the token that was minted at {position} is not so in the ledger")) }
+}
+
+/// Whether a request is where the log left it. `open` is whether its operation is, if it has one.
+fn same_state(row: &Row<'_>, facts: &RequestFacts, open: Option<bool>) -> rusqlite::Result<bool> {
+    let effect_open = match facts.state {
+        RequestState::Pending | RequestState::Approved => true,
+        RequestState::Consumed => open.unwrap_or(true),
+        RequestState::Denied | RequestState::Expired | RequestState::Withdrawn | RequestState::Stale | RequestState::Revoked => false,
+    };
+    Ok(parsed::<RequestState>(row, "state")? == facts.state
+        // Exactly: a statement that asks for 1 does not find 2.
+        && row.get::<_, i64>("effect_open")? == i64::from(effect_open)
+        && time(row, "waits_until")? == facts.waits_until
+        && optional_time(row, "quorum_at")? == facts.quorum_at
+        && optional_time(row, "orphaned_until")? == facts.orphaned_until
+        && row.get::<_, Option<i64>>("escalated_position")?.map(u64::try_from).transpose().ok() == Some(facts.escalated_position)
+        && row.get::<_, Option<String>>("end_code")? == facts.end_code
+        && optional_time(row, "ended_at")?.is_some() == facts.state.is_final())
+}
+
+fn same_operation(row: &Row<'_>, facts: &OperationFacts, gate: &GateState, operation: &OperationKey) -> Result<bool, VerifyError> {
+    let result: Option<String> = row.get("result")?;
+    let result_sha256: Option<Digest> = optional_parsed(row, "result_sha256")?;
+    let ended_at = facts.state.is_final().then_some(facts.changed_at);
+    let same = Some(u64::from(facts.attempt)) == Some(count(row, "attempt")?)
+        && optional_parsed(row, "request")? == facts.request
+        && optional_time(row, "first_sent_at")? == facts.first_sent_at
+        && optional_time(row, "ended_at")? == ended_at
+        && result.map(|text| Digest::of(text.as_bytes())) == result_sha256;
+    let mint_at = optional_time(row, "mint_at")?;
+    let Some(request) = facts.request else { return Ok(same && mint_at.is_none()) };
+    let Some(text) = row.get::<_, Option<String>>("frozen")? else { return Ok(false) };
+    let frozen = FrozenRequest::parse(text.as_bytes()).map_err(unsigned(format!("the request {request}")))?;
+    let members = frozen.members();
+    let tool: Name = parsed(row, "tool")?;
+    let delay_s = gate.table.row(&tool).filter(|row| row.digest() == members.row_sha256).map(|row| row.delay_s);
+    let due_at = delay_s.zip(optional_time(row, "quorum_at")?).map(|(delay_s, at)| at.plus_s(delay_s));
+    Ok(same
+        && result_sha256 == facts.result_sha256
+        && tool == members.tool
+        && row.get::<_, String>("kind")? == "money"
+        && row.get::<_, String>("call")? == members.call.to_string()
+        && parsed::<Digest>(row, "row_sha256")? == members.row_sha256
+        && parsed::<Digest>(row, "payload_sha256")? == Digest::of(frozen.canonical_args())
+        && *operation == OperationKey::money(&members.tool, &members.request, &frozen.args_sha256())
+        // Under another row than today's it is stale anyway.
+        && (due_at.is_none() || mint_at == due_at))
+}
