@@ -129,6 +129,7 @@ impl Gate {
             store: Store::open(&path)?,
             log_key: secret("log"),
             token_key: secret("token"),
+            challenge_key: ChallengeKey::derive(&[3; 32]),
             table: self.table.clone(),
             clock: AtomicI64::new(self.clock.load(Ordering::SeqCst)),
             counter: AtomicU64::new(self.counter.load(Ordering::SeqCst)),
