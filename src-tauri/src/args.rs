@@ -16,6 +16,8 @@ pub struct Arguments {
     pub theme: Option<Theme>,
     /// Start without showing the main window.
     pub hidden: bool,
+    /// A table to propose, and nothing else.
+    pub propose_table: Option<PathBuf>,
     /// Print usage and end.
     pub help: bool,
 }
@@ -41,6 +43,9 @@ vidimus: the Vidimus console
   --request ID            open one request
   --theme light|dark      the colours of this run
   --hidden                start in the tray, without a window
+
+  vidimus propose-table FILE [--profile DIR]
+                          propose an effect table, without a window: what differs from the one in force waits for people
 ";
 
 /// Reads the arguments after the program's name.
@@ -68,6 +73,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
                 });
             }
             Some("--hidden") => parsed.hidden = true,
+            Some("propose-table") if parsed.propose_table.is_none() => {
+                let file = rest.next().ok_or(ArgumentError::MissingValue("propose-table"))?;
+                parsed.propose_table = Some(PathBuf::from(file));
+            }
             Some("--help" | "-h") => parsed.help = true,
             _ => return Err(ArgumentError::Unknown(argument.to_string_lossy().into_owned())),
         }
@@ -99,12 +108,21 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_proposed_without_a_window() {
+        let arguments = parsed(&["propose-table", "effects.toml", "--profile", "/tmp/p"]).unwrap();
+        assert_eq!(arguments.propose_table, Some(PathBuf::from("effects.toml")));
+        assert_eq!(arguments.profile, Some(PathBuf::from("/tmp/p")));
+    }
+
+    #[test]
     fn anything_else_is_refused() {
         for words in [
             &["--approve"][..],
             &["req_1"],
             &["--request"],
             &["--profile"],
+            &["propose-table"],
+            &["propose-table", "a.toml", "propose-table", "b.toml"],
             &["--request", "req_../../x"],
             &["--request", "REQ_01JD0123456789ABCDEFGHJKMN"],
         ] {

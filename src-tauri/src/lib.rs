@@ -19,6 +19,7 @@ pub mod link;
 pub mod mirror;
 pub mod notify;
 pub mod profile;
+pub mod propose;
 pub mod random;
 pub mod review;
 pub mod screen_lock;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use vidimus_api::client::{ApproverClient, ClientError, GateClient};
 use vidimus_api::log::LogEvent;
 use vidimus_api::raw_json;
-use vidimus_api::session::{SessionChallengeRequest, SessionRequest};
+use vidimus_api::session::{SessionChallenge, SessionChallengeRequest, SessionRequest};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::SessionStatement;
 
@@ -252,24 +252,24 @@ async fn open_session(
     membership: &Membership,
     device: &SecretKey,
 ) -> Result<(ApproverClient, vidimus_api::session::SessionAnswer), Ended> {
-    let key_sha256 = device.public().digest();
-    let challenge = gate.session_challenge(&SessionChallengeRequest { key_sha256 }).await?;
+    let challenge = gate.session_challenge(&SessionChallengeRequest { key_sha256: device.public().digest() }).await?;
+    let request = session_request(membership, device, &challenge).ok_or(Ended::Lost)?;
+    let session = gate.open_session(&request).await?;
+    Ok((gate.with_session(session.session.clone()), session))
+}
+
+/// What opens a session: the gate's challenge, signed by the device key.
+pub fn session_request(membership: &Membership, device: &SecretKey, challenge: &SessionChallenge) -> Option<SessionRequest> {
     let statement = SessionStatement {
         gate: membership.gate,
         environment: membership.environment,
-        key_sha256,
+        key_sha256: device.public().digest(),
         challenge: challenge.challenge,
         issued_at: challenge.issued_at,
     };
-    let envelope = statement
-        .sign(device)
-        .and_then(|envelope| envelope.to_json().canonical())
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .and_then(|text| raw_json(text).ok())
-        .ok_or(Ended::Lost)?;
-    let session = gate.open_session(&SessionRequest { envelope }).await?;
-    Ok((gate.with_session(session.session.clone()), session))
+    let bytes = statement.sign(device).and_then(|envelope| envelope.to_json().canonical()).ok()?;
+    let envelope = raw_json(String::from_utf8(bytes).ok()?).ok()?;
+    Some(SessionRequest { envelope })
 }
 
 async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64) -> Result<(), Ended> {

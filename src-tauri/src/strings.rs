@@ -10,9 +10,11 @@ macro_rules! texts {
 
 mod deciding;
 mod reconcile;
+mod tables;
 
 pub use deciding::*;
 pub use reconcile::*;
+pub use tables::*;
 
 // The frame of every window.
 texts! {

@@ -11,6 +11,8 @@ mod projection;
 mod read;
 mod schema;
 #[cfg(test)]
+mod table_tests;
+#[cfg(test)]
 mod tests;
 
 use std::path::Path;

@@ -8,6 +8,7 @@ use vidimus_core::json::{Json, Limits, parse_canonical};
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
+use vidimus_core::table::Table;
 
 use super::{Applied, GateIdentity, outcomes, read};
 
@@ -123,12 +124,11 @@ impl Projection {
         let Some(text) = body.member("table").and_then(Json::as_str) else {
             return Ok(Err("an effect table came without its text".to_owned()));
         };
-        let signed = audit
-            .envelopes
-            .iter()
-            .any(|envelope| Genesis::verify(envelope).is_ok_and(|genesis| genesis.table_sha256.to_string() == digest));
-        if !signed {
-            return Ok(Err("an effect table is not signed".to_owned()));
+        let previous = read::newest_table(db)?;
+        let roster = read::newest_roster(db)?;
+        let frozen = body.member("frozen").and_then(Json::as_str);
+        if let Err(what) = table_follows(text, digest, previous.as_deref(), roster.as_ref(), frozen, audit) {
+            return Ok(Err(what));
         }
         db.execute("INSERT INTO effect_table (position, sha256, effect_table) VALUES (?1, ?2, ?3)", params![position, digest, text])?;
         self.applied.rules_changed = true;
@@ -357,6 +357,32 @@ fn asked_of(context: &str) -> Option<String> {
 fn frozen_of_unverified(body: &str) -> Option<String> {
     let body = vidimus_core::json::parse(body.as_bytes(), &Limits::FROZEN).ok()?;
     body.member("frozen").and_then(Json::as_str).map(ToOwned::to_owned)
+}
+
+/// Whether a table is the first one, signed by the first admin, or follows from the one before by signed decisions.
+fn table_follows(
+    text: &str,
+    digest: &str,
+    previous: Option<&str>,
+    roster: Option<&Roster>,
+    change: Option<&str>,
+    audit: &AuditRecord,
+) -> Checked {
+    let Some(previous) = previous else {
+        let founded = audit
+            .envelopes
+            .iter()
+            .any(|envelope| Genesis::verify(envelope).is_ok_and(|genesis| genesis.table_sha256.to_string() == digest));
+        return if founded { Ok(()) } else { Err("an effect table is not signed".to_owned()) };
+    };
+    let approved =
+        change.and_then(|frozen| FrozenRequest::parse(frozen.as_bytes()).ok()).zip(roster).zip(Table::parse(previous).ok()).is_some_and(
+            |((frozen, roster), previous)| {
+                decision::approved_table(&frozen, &audit.envelopes, roster, &previous, text)
+                    .is_ok_and(|next| next.digest().to_string() == digest)
+            },
+        );
+    if approved { Ok(()) } else { Err("an effect table is not the one that was approved".to_owned()) }
 }
 
 /// Whether a roster is the first one, self-signed, or follows from the one before by an admin's decision.

@@ -162,6 +162,11 @@ pub fn newest_roster(db: &Connection) -> Result<Option<Roster>, rusqlite::Error>
     Ok(text.and_then(|text| Roster::parse(text.as_bytes()).ok()))
 }
 
+/// The text of the effect table in force.
+pub fn newest_table(db: &Connection) -> Result<Option<String>, rusqlite::Error> {
+    db.query_row("SELECT effect_table FROM effect_table ORDER BY position DESC LIMIT 1", [], |row| row.get(0)).optional()
+}
+
 fn request_row(row: &Row<'_>) -> Result<RequestRow, rusqlite::Error> {
     let roles: String = row.get(7)?;
     Ok(RequestRow {

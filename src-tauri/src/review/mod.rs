@@ -19,6 +19,7 @@ pub mod receipt;
 pub mod sections;
 pub mod signed_bytes;
 pub mod state;
+pub mod table_change;
 #[cfg(test)]
 mod tests;
 pub mod views;

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::html::{Element, Tag, el};
 use crate::review::sections;
 use crate::review::state::{self, TopLine, top_line};
-use crate::review::{Review, panels, views};
+use crate::review::{Review, panels, table_change, views};
 use crate::strings;
 use crate::trusted::page::{Frame, WindowKind};
 
@@ -65,6 +65,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
         column = column.optional(sections::warnings(review, view == View::Rendered));
     }
     let column = column
+        .optional(if page == 1 { table_change::section(card) } else { None })
         .child(views::arguments(review, view, page, pages, &console.zone, console.now_ms()))
         .child(sections::compared(console, card, comparison.as_ref()))
         .optional(sections::says(review, view == View::Rendered && page == 1))

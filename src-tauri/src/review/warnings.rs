@@ -7,6 +7,7 @@ use vidimus_core::table::Format;
 
 use crate::mirror::{Mirror, MirrorFault};
 use crate::review::card::{Card, Value};
+use crate::review::table_change;
 use crate::strings;
 use crate::text::literal::has_hidden;
 use crate::text::looks;
@@ -55,6 +56,10 @@ fn of_request(card: &Card) -> Vec<Warning> {
     if !without.is_empty() {
         found.push(plain("unlabelled", strings::warn_unlabelled(&without), strings::FLAG_UNLABELLED));
     }
+    if let Some(entries) = table_change::of(card) {
+        let looser = table_change::loosened(&entries);
+        found.extend(looser.into_iter().map(|text| plain("loosened", text, strings::FLAG_LOOSENED)));
+    }
     found.extend(alike_inside(card));
     if let Some(frozen) = &card.frozen
         && !frozen.members().earlier.is_empty()
@@ -88,10 +93,17 @@ fn alike_inside(card: &Card) -> Vec<Warning> {
     for alike in keys.values().filter(|paths| paths.len() > 1) {
         found.push(Warning { id: "keys", text: strings::warn_keys(alike), flag: strings::FLAG_ALIKE, compared: None });
     }
-    let texts: Vec<(&Value, &str)> = card.texts().filter(|(_, text)| !text.is_empty()).collect();
-    for (at, (one, text)) in texts.iter().enumerate() {
-        for (other, other_text) in &texts[at + 1..] {
-            if looks::look_alike(text, other_text) {
+    // By what each looks like, computed once: a change of the effect table has thousands of texts.
+    let mut texts: BTreeMap<String, Vec<(&Value, &str)>> = BTreeMap::new();
+    for (value, text) in card.texts().filter(|(_, text)| !text.is_empty()) {
+        let alike = texts.entry(looks::look_alike_key(text)).or_default();
+        if alike.iter().all(|(_, known)| *known != text) {
+            alike.push((value, text));
+        }
+    }
+    for alike in texts.values() {
+        for (at, (one, text)) in alike.iter().enumerate() {
+            for (other, other_text) in &alike[at + 1..] {
                 found.push(Warning {
                     id: "alike",
                     text: strings::warn_alike_inside(&one.name(), &other.name()),

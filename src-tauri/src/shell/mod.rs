@@ -20,6 +20,7 @@ use crate::args::{self, Arguments};
 use crate::console::Console;
 use crate::link;
 use crate::profile::{Profile, ProfileError, ProfileLock};
+use crate::propose;
 use crate::review::page::View;
 
 pub(crate) type Shared = Arc<Console>;
@@ -41,10 +42,27 @@ pub fn run() -> ExitCode {
         Ok(profile) => profile,
         Err(error) => return refused(&error),
     };
+    if let Some(file) = &arguments.propose_table {
+        return propose(&profile, file);
+    }
     match start(arguments, profile) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("vidimus: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Beside a running console: it takes no lock, and writes nothing here.
+fn propose(profile: &Profile, file: &std::path::Path) -> ExitCode {
+    match tauri::async_runtime::block_on(propose::table(profile, file)) {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("vidimus: {}", propose::chain(&error));
             ExitCode::FAILURE
         }
     }
