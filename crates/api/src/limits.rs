@@ -6,8 +6,9 @@ pub const CALL_BODY_BYTES_MAX: usize = vidimus_core::limits::ARGS_BYTES_MAX + 64
 /// The body of everything else that is sent to the gate: an envelope or three, and notes. *Unit*: bytes.
 pub const BODY_BYTES_MAX: usize = 512 * 1024;
 
-/// The body of a proposed table: its text, escaped. *Unit*: bytes. Also bounds the event that carries it once it is in force.
-pub const TABLE_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The body of a proposed table: its text, escaped. *Unit*: bytes. The record that brings it into force holds it beside the frozen
+/// change, and consoles read bodies up to twice as long.
+pub const TABLE_BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// An answer of the gate. *Unit*: bytes. A frozen request as an escaped text is the longest.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -19,7 +19,7 @@ use crate::keys::Pin;
 use crate::limits::{DECISION_TRIES_MAX, HOLD_MS, RECONNECT_FIRST_MS};
 use crate::random;
 use crate::review::question::Verdict;
-use crate::review::{Panel, Review, ShownReceipt, acts, context, locks, reason, receipt, signed_bytes, state};
+use crate::review::{Panel, Review, ShownReceipt, acts, context, locks, reason, receipt, sections, signed_bytes, state};
 use crate::signing::{self, Unlocking};
 use crate::strings;
 use crate::text::time;
@@ -210,7 +210,8 @@ async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted
     let standing = console.standing().ok_or_else(|| Told::new("E-KEY-5", strings::KEY_NOT_IN_ROSTER))?;
     let id: RequestId = request.parse().map_err(|_| Told::new("E-LINK-1", strings::NO_SUCH_REQUEST))?;
     let signed = signed_bytes::of(console, request, &client, kind == DecisionKind::Approve).await?;
-    let role = signed_bytes::role(&signed, &standing)?;
+    let given = sections::roles_given(console, request);
+    let role = signed_bytes::role(&signed, &standing, kind == DecisionKind::Approve, &given)?;
     let reason_salt = reason.as_ref().map(|_| Salt::from_bytes(random::bytes()));
     let reason_digest = reason_salt.as_ref().zip(reason.as_deref()).map(|(salt, reason)| reason_sha256(salt, reason));
     let key_sha256 = key.public().digest();

@@ -9,6 +9,23 @@ use crate::console::Standing;
 use crate::errors::Told;
 use crate::strings;
 
+/// The role in which the person approves: of those in which they may, one that still lacks somebody. `given` are the roles of the
+/// approvals that stand; an approval in a role that has enough would count for nothing.
+pub fn role_to_approve(frozen: &FrozenRequest, escalated: bool, standing: &Standing, given: &[String]) -> Result<Name, Told> {
+    for need in &frozen.members().needs {
+        let roles: Vec<&Name> = std::iter::once(&need.role).chain(need.escalate_to.as_ref().filter(|_| escalated)).collect();
+        let counted = given.iter().filter(|given| roles.iter().any(|role| role.as_str() == given.as_str())).count();
+        if counted >= need.quorum as usize {
+            continue;
+        }
+        let mine = roles.into_iter().find(|role| may_decide(&standing.person.person, role, frozen, escalated, &standing.roster).is_ok());
+        if let Some(role) = mine {
+            return Ok(role.clone());
+        }
+    }
+    role_of(frozen, escalated, standing)
+}
+
 /// The role in which the person decides, or why they cannot.
 ///
 /// `escalated`: it waited so long that the roles it is passed on to decide too.
@@ -30,4 +47,29 @@ pub fn role_of(frozen: &FrozenRequest, escalated: bool, standing: &Standing) -> 
         Some(Code::SelfApproval) => Told::new("E-DEC-3", strings::OWN_REQUEST),
         _ => Told::new("E-DEC-2", strings::role_missing(&needed.join(", "), &held.join(", "))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Log, name};
+    use vidimus_core::table::Need;
+
+    #[test]
+    fn an_approval_is_given_in_a_role_that_lacks_one() {
+        let log = Log::founded(&["billing-approver"]);
+        let standing = Standing { roster: log.roster.clone(), person: log.roster.persons[0].clone() };
+        let frozen = log.freeze("refund", r#"{"invoice":"invoice_842","amount_minor":4200,"currency":"EUR","reason":"charged twice"}"#);
+        let need = |role: &str| Need { role: name(role), quorum: 1, escalate_to: None };
+        let needs = vec![need("billing-approver"), need("admin")];
+        let frozen = FrozenRequest::freeze(vidimus_core::frozen::Draft { needs, ..frozen.members().clone() }).unwrap();
+        let role = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|role| (*role).to_owned()).collect();
+            role_to_approve(&frozen, false, &standing, &given).unwrap().to_string()
+        };
+        assert_eq!(role(&[]), "billing-approver");
+        assert_eq!(role(&["billing-approver"]), "admin");
+        assert_eq!(role(&["admin"]), "billing-approver");
+        assert_eq!(role(&["admin", "billing-approver"]), "billing-approver", "the gate says that it has enough");
+    }
 }

@@ -292,6 +292,12 @@ pub fn reasons_of_others(console: &Console, card: &Card) -> Vec<String> {
         .collect()
 }
 
+/// The roles in which approvals of a request stand.
+pub fn roles_given(console: &Console, request: &str) -> Vec<String> {
+    let decisions = console.read(|mirror| mirror.decisions(request)).unwrap_or_default();
+    standing_approvals(&decisions).into_iter().map(|decision| decision.role.clone()).collect()
+}
+
 /// Approvals that were not taken back, in their order.
 fn standing_approvals(decisions: &[DecisionRow]) -> Vec<&DecisionRow> {
     let taken_back = |approval: &DecisionRow| {

@@ -11,7 +11,7 @@ use vidimus_core::render;
 use crate::console::{Console, Standing};
 use crate::errors::Told;
 use crate::mirror::RequestRow;
-use crate::review::permission::role_of;
+use crate::review::permission::{role_of, role_to_approve};
 use crate::strings;
 
 /// The digests of a decision's request.
@@ -49,10 +49,14 @@ pub async fn of(console: &Console, request: &str, client: &ApproverClient, appro
     from_record(console, card.listed.position, &card.listed.roles).ok_or_else(differ)
 }
 
-/// The role in which the person decides on these.
-pub fn role(signed: &Signed, standing: &Standing) -> Result<Name, Told> {
+/// The role in which the person decides on these. `given` are the roles of the approvals that stand.
+pub fn role(signed: &Signed, standing: &Standing, approves: bool, given: &[String]) -> Result<Name, Told> {
     if let Some(frozen) = &signed.frozen {
-        return role_of(frozen, signed.escalated, standing);
+        return if approves {
+            role_to_approve(frozen, signed.escalated, standing, given)
+        } else {
+            role_of(frozen, signed.escalated, standing)
+        };
     }
     let held = standing.person.roles.iter().find(|role| signed.roles.iter().any(|needed| needed == role.as_str()));
     held.cloned().ok_or_else(|| Told::new("E-DEC-2", strings::role_missing(&signed.roles.join(", "), "")))

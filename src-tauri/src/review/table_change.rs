@@ -191,10 +191,11 @@ pub fn section(card: &Card) -> Option<Element> {
 
 fn drawn(entry: &Entry) -> Element {
     let kind = if entry.is_agent { strings::CHANGE_LIST_OF } else { strings::CHANGE_ROW_OF };
-    let heading = el(Tag::H3)
-        .child(el(Tag::Span).text(format!("{kind} ")))
-        .child(el(Tag::Span).class("mono").child(literal::inline(&entry.name)))
-        .child(el(Tag::Span).text(format!(" {}", strings::change_word(&entry.change))));
+    // No heading: those are drawn in capitals, and a name is what it is byte by byte.
+    let heading = el(Tag::P)
+        .child(el(Tag::Strong).text(format!("{kind} ")))
+        .child(el(Tag::Strong).class("mono").child(literal::inline(&entry.name)))
+        .child(el(Tag::Strong).text(format!(" {}", strings::change_word(&entry.change))));
     let mut list = el(Tag::Ul).class("changes");
     for member in &entry.members {
         list = list.child(line(&entry.change, member));

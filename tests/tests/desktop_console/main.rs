@@ -15,4 +15,5 @@ mod proxy;
 mod restarts;
 mod scene;
 mod second_person;
+mod tables;
 mod windows;
