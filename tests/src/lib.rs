@@ -5,3 +5,4 @@ pub mod console;
 pub mod desktop;
 pub mod gate;
 pub mod processes;
+pub mod reconciling;

@@ -13,6 +13,7 @@ pub mod invite;
 pub mod limits;
 pub mod log;
 pub mod operation;
+pub mod page;
 pub mod problem;
 pub mod request;
 pub mod session;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use vidimus_core::ids::{Environment, Name, PersonId};
+use vidimus_core::table::Credential;
 
 /// Routes tool calls, holds what spends or commits until people have signed it, executes once.
 #[derive(Debug, Parser)]
@@ -86,6 +87,18 @@ pub struct Serve {
     /// A proxy in front of the gate speaks TLS, and nobody else reaches this address
     #[arg(long, conflicts_with = "tls_cert")]
     pub trusted_proxy: bool,
+    /// Seconds after which people are told again of what waits for them and nobody has opened
+    #[arg(long, default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub page_repeat_s: u64,
+    /// An address that is told too, by signed requests (Standard Webhooks): `https://…`, or on this machine
+    #[arg(long, requires = "page_webhook_secret")]
+    pub page_webhook: Option<String>,
+    /// Where the webhook's secret is found: `env:NAME` or `file:PATH`; the secret itself is `whsec_…`
+    #[arg(long, requires = "page_webhook")]
+    pub page_webhook_secret: Option<Credential>,
+    /// A program that gets each page as JSON on its standard input, as one that sends a mail
+    #[arg(long)]
+    pub page_command: Option<PathBuf>,
 }
 
 /// `agent …`

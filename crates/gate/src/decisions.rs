@@ -125,24 +125,32 @@ impl Gate {
         self.keys.challenges.recognise(&challenge, &request.to_string(), &key_sha256, issued_at)
     }
 
-    /// The record of a decision, and the way from it to a signed head.
+    /// The receipt of a decision.
     async fn receipt(&self, receipt: DecisionReceipt) -> Result<Receipt, Rejection> {
-        self.checkpoints.covering(receipt.position + 1).await.ok_or_else(late)?;
-        // The first one that covers it, so that the same envelope gets the same receipt.
-        let signed = self.store.checkpoint_covering(receipt.position).await?.ok_or_else(late)?;
-        let record = self.store.records(receipt.position, 1, Vec::new()).await?;
-        let leaf = record.into_iter().next().ok_or_else(|| StoreError::Corrupt("a decision without a record".to_owned()))?.leaf;
-        let proof = self.store.inclusion(receipt.position, signed.size).await?;
+        let (leaf, checkpoint, proof) = self.proof_of(receipt.position).await?;
         Ok(Receipt {
             request: receipt.request,
             state: receipt.state,
             position: receipt.position,
             leaf,
-            checkpoint: signed.note,
+            checkpoint,
             proof,
             quorum: Quorum { given: receipt.given, needed: receipt.needed },
             operation: receipt.operation,
         })
+    }
+
+    /// The leaf of a record, a signed head that covers it, and the way from one to the other.
+    ///
+    /// *Errors*: `checkpoint_late`.
+    pub(crate) async fn proof_of(&self, position: u64) -> Result<(String, String, Vec<Digest>), Rejection> {
+        self.checkpoints.covering(position + 1).await.ok_or_else(late)?;
+        // The first one that covers it, so that the same envelope gets the same receipt.
+        let signed = self.store.checkpoint_covering(position).await?.ok_or_else(late)?;
+        let record = self.store.records(position, 1, Vec::new()).await?;
+        let leaf = record.into_iter().next().ok_or_else(|| StoreError::Corrupt("a position without a record".to_owned()))?.leaf;
+        let proof = self.store.inclusion(position, signed.size).await?;
+        Ok((leaf, signed.note, proof))
     }
 
     /// A refused decision's document says where the request stands: whoever lost a race learns who won.
@@ -158,6 +166,6 @@ impl Gate {
     }
 }
 
-fn late() -> Rejection {
+pub(crate) fn late() -> Rejection {
     Rejection::of_face(FaceCode::CheckpointLate, "the record stands, but its checkpoint is not signed yet; send the same again")
 }

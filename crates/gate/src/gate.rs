@@ -22,6 +22,7 @@ use crate::http::Rejection;
 use crate::keys::{HeadFile, Keys, KeysError};
 use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
 use crate::metrics::Metrics;
+use crate::status::Asks;
 
 /// Why a gate does not start.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,8 @@ pub struct Gate {
     pub bell: Bell,
     /// Wakes the workers before their next round.
     pub nudge: Notify,
+    /// What people have asked providers lately.
+    pub asks: Asks,
     /// What an operator counts.
     pub metrics: Metrics,
     /// Failed authentications.
@@ -119,6 +122,7 @@ impl Gate {
             outbound: Outbound::new()?,
             bell: Bell::new(),
             nudge: Notify::new(),
+            asks: Asks::default(),
             metrics: Metrics::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),

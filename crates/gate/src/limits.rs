@@ -106,3 +106,27 @@ pub const WRITE_LEASE_MARGIN_S: u64 = 30;
 
 /// Before an operation that was refused an attempt is tried again. *Unit*: seconds. Each try leaves a record.
 pub const REFUSED_REST_S: u64 = 10;
+
+/// Between two looks at the pages that are due. *Unit*: milliseconds.
+pub const PAGE_LOOK_MS: u64 = 500;
+
+/// Pages under way at a time. *Unit*: pages. A receiver that hangs holds up this many.
+pub const PAGES_AT_ONCE_MAX: usize = 8;
+
+/// One attempt at a webhook. *Unit*: seconds.
+pub const PAGE_S_MAX: u64 = 10;
+
+/// Attempts at a webhook before the next repetition. *Unit*: attempts.
+pub const PAGE_ATTEMPTS_MAX: u32 = 4;
+
+/// The pause after the first attempt; doubled after each further one. *Unit*: milliseconds.
+pub const PAGE_BACKOFF_MS: u64 = 500;
+
+/// How long the page command may take. *Unit*: seconds. A mail that is not taken by then is sent again later.
+pub const PAGE_COMMAND_S_MAX: u64 = 30;
+
+/// Between two questions of people to a provider about the same operation. *Unit*: seconds. Each leaves a record.
+pub const STATUS_ASK_REST_S: u64 = 2;
+
+/// Operations whose last question is remembered. *Unit*: operations.
+pub const STATUS_ASKS_MAX: usize = 1024;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use vidimus_core::operation::Answer;
+use vidimus_core::operation::{Answer, OperationState};
+use vidimus_core::page::{PageChannel, PageOutcome};
 use vidimus_core::table::TABLE_CHANGE;
 
 /// A route and a status number.
@@ -28,6 +29,7 @@ pub struct Metrics {
     attempts: [AtomicU64; 4],
     changes: [AtomicU64; 2],
     reads_lost: AtomicU64,
+    pages: Mutex<BTreeMap<(PageChannel, PageOutcome), u64>>,
 }
 
 impl Metrics {
@@ -61,8 +63,13 @@ impl Metrics {
         self.reads_lost.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a page by its way and what became of it there.
+    pub fn paged(&self, channel: PageChannel, outcome: PageOutcome) {
+        *self.pages.lock().unwrap_or_else(PoisonError::into_inner).entry((channel, outcome)).or_default() += 1;
+    }
+
     /// The text, with what the gate knows besides.
-    pub fn text(&self, environment: &str, log_records: u64, commits: u64, in_flight: usize) -> String {
+    pub fn text(&self, environment: &str, log_records: u64, commits: u64, in_flight: usize, open: &[(OperationState, u64)]) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
             // Writing to a text cannot fail.
@@ -97,6 +104,14 @@ impl Metrics {
         family("vidimus_changes_total", "counter", "Changes of the gate itself that came into force.", &changes);
         let lost = self.reads_lost.load(Ordering::Relaxed).to_string();
         family("vidimus_reads_lost_total", "counter", "Reads that were answered and are not on record.", &[(String::new(), lost)]);
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let paged: Vec<_> = pages
+            .iter()
+            .map(|((channel, outcome), count)| (format!("{{channel=\"{channel}\",outcome=\"{outcome}\"}}"), count.to_string()))
+            .collect();
+        family("vidimus_pages_total", "counter", "Pages to people, by their way and what became of them.", &paged);
+        let open: Vec<_> = open.iter().map(|(state, count)| (format!("{{state=\"{state}\"}}"), count.to_string())).collect();
+        family("vidimus_operations_open", "gauge", "Operations without a final state.", &open);
         text
     }
 }
@@ -113,7 +128,8 @@ mod tests {
         metrics.attempted(Answer::Unclear);
         metrics.changed(TABLE_CHANGE);
         metrics.read_lost();
-        let text = metrics.text("test", 7, 3, 1);
+        metrics.paged(PageChannel::Webhook, PageOutcome::Failed);
+        let text = metrics.text("test", 7, 3, 1, &[(OperationState::NeedsReconciliation, 2)]);
         for expected in [
             "vidimus_log_records 7\n",
             "vidimus_store_commits_total 3\n",
@@ -122,6 +138,8 @@ mod tests {
             "vidimus_attempts_total{answer=\"unclear\"} 1\n",
             "vidimus_changes_total{of=\"table\"} 1\n",
             "vidimus_reads_lost_total 1\n",
+            "vidimus_pages_total{channel=\"webhook\",outcome=\"failed\"} 1\n",
+            "vidimus_operations_open{state=\"needs_reconciliation\"} 2\n",
         ] {
             assert!(text.contains(expected), "{expected} in\n{text}");
         }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gate::{Gate, StartError};
 use crate::http::{TlsError, TlsFiles, router, server, tls_acceptor};
 use crate::limits::SHUTDOWN_S_MAX;
+use crate::paging::{self, Paging, PagingError};
 use crate::{admin, workers};
 
 /// How a gate is reached.
@@ -25,6 +26,8 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// A proxy in front speaks TLS.
     pub trusted_proxy: bool,
+    /// How people are told of what waits for them.
+    pub paging: paging::Options,
 }
 
 /// Why a gate does not serve.
@@ -49,6 +52,9 @@ pub enum ServeError {
     /// The administration socket cannot be made.
     #[error("the administration socket cannot be made in the data folder; check that the folder is the gate's own")]
     Socket(#[source] std::io::Error),
+    /// Pages cannot be sent as configured.
+    #[error(transparent)]
+    Paging(#[from] PagingError),
     /// The gate does not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -62,6 +68,7 @@ pub struct Listening {
     socket: PathBuf,
     serving: JoinHandle<()>,
     working: JoinHandle<()>,
+    telling: JoinHandle<()>,
     signing: JoinHandle<()>,
     administering: JoinHandle<()>,
     /// Ends the signing of heads: last of all, so that the last records are under a signed head.
@@ -77,6 +84,7 @@ impl Listening {
             return Err(ServeError::PlainBeyondLoopback(options.listen));
         }
         let tls = options.tls.as_ref().map(tls_acceptor).transpose()?;
+        let paging = Paging::new(options.paging)?;
         let listen_error = |source| ServeError::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -90,9 +98,10 @@ impl Listening {
             async move { gate.checkpoints.run(&gate.store, &gate.keys, &gate.head_file, &ends).await }
         });
         let working = tokio::spawn(workers::run(gate.clone()));
+        let telling = tokio::spawn(paging::run(gate.clone(), paging));
         let administering = tokio::spawn(admin::serve(admin_listener, gate.clone(), options.data));
         let serving = tokio::spawn(server::serve(listener, tls, router(gate.clone()), gate.ending.clone()));
-        Ok(Listening { gate, address, scheme, socket, serving, working, signing, administering, signing_ends })
+        Ok(Listening { gate, address, scheme, socket, serving, working, telling, signing, administering, signing_ends })
     }
 
     /// Where it is reached.
@@ -112,12 +121,13 @@ impl Listening {
 
     /// Ends: nothing new begins, what is in flight is finished in a bounded time, the store is closed.
     pub async fn end(self) {
-        let Listening { gate, address: _, scheme: _, socket, serving, working, signing, administering, signing_ends } = self;
+        let Listening { gate, address: _, scheme: _, socket, serving, working, telling, signing, administering, signing_ends } = self;
         gate.ending.cancel();
         gate.in_flight.close();
         let finishing = async {
             // A round that had begun may still have started an execution: the tracker counts it.
             let _ = working.await;
+            let _ = telling.await;
             let _ = administering.await;
             let _ = serving.await;
             gate.in_flight.wait().await;

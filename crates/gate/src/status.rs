@@ -1,6 +1,10 @@
 //! Asking a provider what became of an operation: in turn, and when a person wants to know. Only an answer that is about what
 //! was sent is taken for one.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::CallId;
 use vidimus_core::json::{Json, Limits, parse};
@@ -11,6 +15,25 @@ use vidimus_store::{OperationView, StatusAnswer, StoreError};
 use crate::executor::{Outgoing, Reply, credential, http::parse_result};
 use crate::gate::Gate;
 use crate::http::Rejection;
+use crate::limits::{STATUS_ASK_REST_S, STATUS_ASKS_MAX};
+
+/// When people last asked about an operation. Each question leaves a record, so that one a moment later is not put.
+#[derive(Default)]
+pub struct Asks(Mutex<HashMap<OperationKey, Instant>>);
+
+impl Asks {
+    /// Whether the provider may be asked about the operation now.
+    pub fn begin(&self, operation: OperationKey) -> bool {
+        let mut asks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = Duration::from_secs(STATUS_ASK_REST_S);
+        asks.retain(|_, asked| asked.elapsed() < rest);
+        if asks.contains_key(&operation) || asks.len() >= STATUS_ASKS_MAX {
+            return false;
+        }
+        asks.insert(operation, Instant::now());
+        true
+    }
+}
 
 /// What was sent, as far as an answer can be compared with it.
 struct Sent {

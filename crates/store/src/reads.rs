@@ -181,6 +181,17 @@ impl Store {
         self.engine.look(move |db| read_call(db, &call)).await
     }
 
+    /// How many operations are in each state that is not final.
+    pub async fn operations_open(&self) -> Result<Vec<(OperationState, u64)>, StoreError> {
+        self.engine
+            .read(|db| {
+                let open = "SELECT state, count(*) AS found FROM operations
+                    WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') GROUP BY state";
+                list(db, open, [], |row| Ok((parsed(row, "state")?, count(row, "found")?)))
+            })
+            .await
+    }
+
     /// An operation: for the gate's own use.
     pub async fn operation(&self, operation: OperationKey) -> Result<Option<OperationView>, StoreError> {
         self.engine.look(move |db| find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], read_operation)).await

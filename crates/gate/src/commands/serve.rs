@@ -8,6 +8,7 @@ use super::{Outcome, say};
 use crate::cli::Serve;
 use crate::http::TlsFiles;
 use crate::logging;
+use crate::paging;
 use crate::serving::{Listening, Options};
 
 pub(super) async fn run(serve: Serve) -> Outcome {
@@ -15,7 +16,13 @@ pub(super) async fn run(serve: Serve) -> Outcome {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let tls = serve.tls_cert.zip(serve.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
-    let options = Options { data: serve.data, listen: serve.listen, tls, trusted_proxy: serve.trusted_proxy };
+    let paging = paging::Options {
+        repeat_s: serve.page_repeat_s,
+        webhook: serve.page_webhook,
+        webhook_secret: serve.page_webhook_secret,
+        command: serve.page_command,
+    };
+    let options = Options { data: serve.data, listen: serve.listen, tls, trusted_proxy: serve.trusted_proxy, paging };
     let listening = Listening::begin(options).await?;
     say(&format!("listening {}", listening.url()))?;
     tokio::select! {

@@ -6,6 +6,7 @@ mod body;
 mod enrolment;
 mod frame;
 mod log_stream;
+mod operations;
 mod operator;
 pub mod policy;
 mod rejection;
@@ -42,6 +43,11 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/requests/{request}", get(approver::request_detail))
         .route("/v1/requests/{request}/challenge", post(approver::challenge))
         .route("/v1/requests/{request}/decisions", post(approver::decide))
+        .route("/v1/operations/{operation}", get(operations::detail))
+        .route("/v1/operations/{operation}/challenge", post(operations::challenge))
+        .route("/v1/operations/{operation}/reconciliations", post(operations::reconcile))
+        .route("/v1/operations/{operation}/status", post(operations::status))
+        .route("/v1/operations/{operation}/opened", post(operations::opened))
         .route("/v1/log/stream", get(log_stream::stream))
         .route("/checkpoint", get(approver::checkpoint))
         .route("/v1/table", get(table::in_force))

@@ -43,8 +43,9 @@ pub async fn openapi() -> impl IntoResponse {
 }
 
 /// `GET /metrics`.
-pub async fn metrics(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
+pub async fn metrics(State(gate): State<Arc<Gate>>) -> Result<impl IntoResponse, Rejection> {
+    let open = gate.store.operations_open().await?;
     let (records, commits) = (gate.checkpoints.newest().size, gate.store.commits());
-    let text = gate.metrics.text(gate.identity.environment.as_str(), records, commits, gate.in_flight.len());
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+    let text = gate.metrics.text(gate.identity.environment.as_str(), records, commits, gate.in_flight.len(), &open);
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }
