@@ -103,6 +103,7 @@ texts! {
     REMOVED = "removed";
     CHANGED = "changed";
     AGENT_SAYS = "The agent says (written by the agent, not checked)";
+    STANDS_FOR = "What it stands for (read when asked, and again before it runs)";
     WHO_WHERE_WHEN = "Who, where, when";
     FACT_REQUEST = "Request";
     FACT_TOOL = "Tool";

@@ -59,6 +59,9 @@ fn body(json: &Json, number: usize) -> Body {
     Body::new(json, Salt::from_bytes(salt)).expect("a body")
 }
 
+/// What every argument that names something stands for.
+pub const REFERENT: &str = "GB82WEST12345698765432";
+
 impl Log {
     /// A gate whose first admin has these roles, with the roster and the table in its log.
     pub fn founded(roles: &[&str]) -> Self {
@@ -210,7 +213,7 @@ impl Log {
             friction: row.reversibility.expect("money has one"),
             needs: row.needs.clone(),
             business_sha256: business_sha256(&name(tool), Vec::new()).expect("a digest"),
-            referents: Json::object([]),
+            referents: Json::Object(row.referents.iter().map(|named| (named.arg.pointer(), REFERENT.into())).collect()),
             earlier: Vec::new(),
             salt: Salt::from_bytes([6; 32]),
             created_at: at(0),

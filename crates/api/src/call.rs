@@ -5,6 +5,7 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::{CallId, Effect, RequestId, Reversibility, RunId};
 use vidimus_core::operation::OperationKey;
+use vidimus_core::standing::Standing;
 use vidimus_core::time::Timestamp;
 
 use crate::RawJson;
@@ -82,9 +83,10 @@ impl CallRequest {
     }
 }
 
-/// Writes the statuses, their spelling and their words from one table.
+/// Writes the statuses, their spelling, their HTTP status, what the same call gets, when to ask again, and their words from
+/// one table. `docs/http.md` prints it.
 macro_rules! statuses {
-    ($($(#[doc = $doc:literal])+ $variant:ident, $text:literal, $ended:literal, $words:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $text:literal, $ended:literal, $http:literal, $standing:ident, $retry:expr, $words:literal;)+) => {
         /// Where a call stands. A refused call has none: it is answered with a problem document.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -106,6 +108,21 @@ macro_rules! statuses {
                 match self { $(CallStatus::$variant => $ended,)+ }
             }
 
+            /// The HTTP status of an answer that says it.
+            pub const fn http_status(self) -> u16 {
+                match self { $(CallStatus::$variant => $http,)+ }
+            }
+
+            /// What the same call gets when it is sent again.
+            pub const fn standing(self) -> Standing {
+                match self { $(CallStatus::$variant => Standing::$standing,)+ }
+            }
+
+            /// When asking again may tell more. *Unit*: seconds. None where nothing more will come.
+            pub const fn retry_after_s(self) -> Option<u64> {
+                match self { $(CallStatus::$variant => $retry,)+ }
+            }
+
             /// The verdict in words that cannot be read as another's.
             pub const fn words(self) -> &'static str {
                 match self { $(CallStatus::$variant => $words,)+ }
@@ -116,35 +133,35 @@ macro_rules! statuses {
 
 statuses! {
     /// It ran, and this is its result.
-    Executed, "executed", true, "the call ran and this is its result";
+    Executed, "executed", true, 200, Answered, None, "the call ran and this is its result";
     /// A person is asked.
-    Pending, "pending", false, "the call waits for a person to decide; it has not run";
+    Pending, "pending", false, 202, Open, Some(10), "the call waits for a person to decide; it has not run";
     /// The quorum is reached, nothing has been sent.
-    Approved, "approved", false, "people signed the call; it has not run yet";
+    Approved, "approved", false, 202, Open, Some(2), "people signed the call; it has not run yet";
     /// An attempt is under way.
-    Executing, "executing", false, "the call is being sent; its outcome is not known yet";
+    Executing, "executing", false, 202, Open, Some(1), "the call is being sent; its outcome is not known yet";
     /// A person refused it.
-    Denied, "denied", true, "a person refused the call; it did not run and will not run";
+    Denied, "denied", true, 200, Answered, None, "a person refused the call; it did not run and will not run";
     /// The permission was taken back unused.
-    Revoked, "revoked", true, "the permission was taken back before the call ran; it did not run and will not run";
+    Revoked, "revoked", true, 200, Answered, None, "the permission was taken back before the call ran; it did not run and will not run";
     /// Nobody decided in time.
-    Expired, "expired", true, "nobody decided in time; the call did not run and will not run";
-    /// The agent took it back.
-    Withdrawn, "withdrawn", true, "the agent withdrew the call; it did not run and will not run";
-    /// The rules or people changed under it.
-    Stale, "stale", true, "the rules for this tool changed while the call waited; it did not run and will not run";
+    Expired, "expired", true, 200, Over, None, "nobody decided in time; the call did not run and will not run";
+    /// It was taken back, or its agent was gone for too long.
+    Withdrawn, "withdrawn", true, 200, Over, None, "the call was withdrawn; it did not run and will not run";
+    /// What it rests on changed under it.
+    Stale, "stale", true, 200, Over, None, "what the call rests on changed while it waited; it did not run and will not run";
     /// The one attempt provably had no effect.
-    Failed, "failed", true, "the call was tried and had no effect";
+    Failed, "failed", true, 200, Over, None, "the call was tried and had no effect";
     /// It was decided and never sent.
-    NotStarted, "not_started", true, "the call was never sent; it had no effect";
+    NotStarted, "not_started", true, 200, Over, None, "the call was never sent; it had no effect";
     /// It was sent, and what happened is being looked for.
-    Unknown, "unknown", false, "the call was sent and its outcome is not known; do not send it again";
+    Unknown, "unknown", false, 202, Open, Some(5), "the call was sent and its outcome is not known; do not send it again";
     /// It was sent, and a person has to say what happened.
-    NeedsReconciliation, "needs_reconciliation", true, "the call was sent and its outcome could not be established; a person looks into it; do not send it again";
+    NeedsReconciliation, "needs_reconciliation", true, 202, Open, Some(300), "the call was sent and its outcome could not be established; a person looks into it; do not send it again";
     /// A person said that a part of it happened.
-    Partial, "partial", true, "a person established that a part of the call took effect";
+    Partial, "partial", true, 200, Answered, None, "a person established that a part of the call took effect";
     /// A person said that it did not happen.
-    NotHappened, "not_happened", true, "a person established that the call had no effect";
+    NotHappened, "not_happened", true, 200, Over, None, "a person established that the call had no effect";
 }
 
 /// Why a person refused, as the agent may know it.

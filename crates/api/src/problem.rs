@@ -203,6 +203,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::OperationKeyConflict
         | Code::BusinessEffectOpen
         | Code::AgentRevoked
+        | Code::ReferentChanged
         | Code::NoEligibleApprover
         | Code::TokenAlreadyRedeemed
         | Code::OperationStateWrong
@@ -211,7 +212,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::LedgerContradicted => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached => 429,
-        Code::ToolUnreachable | Code::ToolFailed => 502,
+        Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable => 502,
         Code::KeyWeak
         | Code::SignatureInvalid
         | Code::EnvelopeTypeWrong
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn a_refusal_is_never_the_gates_own_failure() {
         for code in Code::ALL {
-            let providers = matches!(code, Code::ToolUnreachable | Code::ToolFailed);
+            let providers = matches!(code, Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable);
             assert_eq!(status(*code) == 502, providers, "`{code}`");
             assert!(providers || (400..500).contains(&status(*code)), "`{code}`");
         }

@@ -145,6 +145,10 @@ codes! {
     OperationKeyConflict = "operation_key_conflict",
     /// An agent behind a request was revoked, or is not the one that was frozen.
     AgentRevoked = "agent_revoked",
+    /// What an argument names is not what was approved any more.
+    ReferentChanged = "referent_changed",
+    /// What an argument names cannot be read now.
+    ReferentUnreadable = "referent_unreadable",
     /// The same business effect is still open.
     BusinessEffectOpen = "business_effect_open",
     /// The agent has as many requests waiting as it may.

@@ -25,6 +25,7 @@ pub mod request;
 pub mod roster;
 pub mod route;
 pub mod sign;
+pub mod standing;
 pub mod statement;
 pub mod table;
 pub mod template;

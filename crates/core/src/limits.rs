@@ -84,6 +84,9 @@ pub const FILE_NAME_CHARS_MAX: usize = 255;
 /// How far away the next look at an unknown outcome may be put. *Unit*: seconds. Thirty days: by then a statement of account has come.
 pub const LOOK_AGAIN_S_MAX: u64 = 30 * 24 * 3600;
 
+/// What an argument names, as it is read and frozen. *Unit*: bytes. An account, a name: one line of a window.
+pub const REFERENT_BYTES_MAX: usize = 256;
+
 /// A caller's own operation key. *Unit*: characters. Shorter ones collide by chance.
 pub const CALL_KEY_CHARS_MIN: usize = 16;
 

@@ -262,6 +262,49 @@ const CASES: &[Case] = &[
     ("a state that has no row", &[("state = { tool = \"get_invoice\"", "state = { tool = \"get_order\"")]),
     ("a fact with a list", &[("args = { invoice = \"{invoice}\" } }]", "args = { invoice = [1] } }]")]),
     (
+        "a referent that is no read",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"invoice\", read = { tool = \"close_invoice\", args = { invoice = \"{invoice}\" } }, value = \"/id\" }]\nschema",
+        )],
+    ),
+    (
+        "a referent without a row",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"invoice\", read = { tool = \"get_order\", args = { invoice = \"{invoice}\" } }, value = \"/id\" }]\nschema",
+        )],
+    ),
+    (
+        "a referent of no argument",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"payee\", read = { tool = \"get_invoice\", args = { invoice = \"{payee}\" } }, value = \"/id\" }]\nschema",
+        )],
+    ),
+    (
+        "a referent that points nowhere",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"invoice\", read = { tool = \"get_invoice\", args = { invoice = \"{invoice}\" } }, value = \"id\" }]\nschema",
+        )],
+    ),
+    (
+        "a referent without its read",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"invoice\", value = \"/id\" }]\nschema",
+        )],
+    ),
+    (
+        "a referent twice",
+        &[(
+            "args = { invoice = \"{invoice}\" } }]\nschema",
+            "args = { invoice = \"{invoice}\" } }]\nreferents = [{ arg = \"invoice\", read = { tool = \"get_invoice\" }, value = \"/id\" }, { arg = \"invoice\", read = { tool = \"get_invoice\" }, value = \"/customer\" }]\nschema",
+        )],
+    ),
+    ("a referent of a write", &[("receipt = \"/id\"", "receipt = \"/id\"\nreferents = []")]),
+    (
         "a label that is too low",
         &[
             ("touches = [\"invoice:{invoice}\"]", "triggers = [\"archive\"]"),
@@ -396,6 +439,8 @@ fn a_digest_follows_meaning_and_not_spelling() {
         ("credential = \"env:BILLING_TOKEN\"", "credential = \"env:OTHER_TOKEN\""),
         ("delay_s = 0", "delay_s = 1"),
         ("salient = [\"amount_minor\"]", "salient = [\"amount_minor\", \"invoice\"]"),
+        ("delay_s = 0", "referents = [{ arg = \"invoice\", read = { tool = \"get_invoice\" }, value = \"/id\" }]"),
+        ("delay_s = 0", "referents = [{ arg = \"invoice\", read = { tool = \"get_invoice\" }, value = \"/customer\" }]"),
     ];
     let mut digests = BTreeSet::from([refund(&good)]);
     for (from, to) in changes {

@@ -24,6 +24,7 @@ pub mod logging;
 pub mod metrics;
 pub mod paging;
 mod reconciliations;
+pub mod referents;
 pub mod seams;
 pub mod serving;
 pub mod status;

@@ -9,6 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
+use vidimus_core::json::Json;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::table::{Executor, HttpExecutor, Row};
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
@@ -136,8 +137,17 @@ fn report(what: &str, rejection: Rejection) {
 /// Mints a token for the next attempt, executes it, records what came of it.
 async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Rejection> {
     let Some((request, row)) = subject(gate, operation).await? else { return Ok(Done::Refused) };
+    let referents = match gate.referents_of(&request.frozen, &row).await {
+        Ok(referents) => referents,
+        Err(refusal) => {
+            // Nothing runs yet. It rests and is tried again, until the request ends.
+            let refused = TokenRefused { operation: Some(operation), request: Some(request.request), refusal };
+            gate.store.refuse_token(gate.moment()?, refused).await?;
+            return Ok(Done::Refused);
+        }
+    };
     pass(Seam::BeforeMint);
-    let Some(token) = mint(gate, operation).await? else { return Ok(Done::Refused) };
+    let Some(token) = mint(gate, operation, referents).await? else { return Ok(Done::Refused) };
     pass(Seam::AfterMint);
     let order = Order {
         frozen: request.frozen.as_bytes(),
@@ -146,7 +156,7 @@ async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Reje
         audience: &gate.audience,
         token_key: gate.keys.token.public(),
     };
-    let redeemer = Redeemer::new(gate.clone(), &row);
+    let redeemer = Redeemer::new(gate.clone(), &row, &request.frozen);
     let attempted = match attempt(order, crate::clock::now, &gate.outbound, &redeemer).await {
         Ok(attempted) => attempted,
         Err(refusal) => {
@@ -186,13 +196,14 @@ async fn subject(gate: &Gate, operation: OperationKey) -> Result<Option<(Request
 }
 
 /// A token for the next attempt; none when it is not due, or no longer allowed.
-async fn mint(gate: &Gate, operation: OperationKey) -> Result<Option<String>, Rejection> {
+async fn mint(gate: &Gate, operation: OperationKey, referents: Json) -> Result<Option<String>, Rejection> {
     let jti = entropy::nonce()?;
     let mint = Mint {
         operation,
         jti_sha256: Digest::of(jti.as_bytes()),
         audience: gate.audience.to_string(),
         ttl_s: seconds(Setting::TokenTtlS, TOKEN_TTL_S),
+        referents,
     };
     let minted = match gate.store.mint(gate.moment()?, mint).await? {
         MintOutcome::Minted(minted) => *minted,
@@ -223,13 +234,14 @@ async fn mint(gate: &Gate, operation: OperationKey) -> Result<Option<String>, Re
 struct Redeemer<'a> {
     gate: Arc<Gate>,
     row: &'a Row,
+    frozen: &'a str,
     renewed: CancellationToken,
     asked: AtomicBool,
 }
 
 impl<'a> Redeemer<'a> {
-    fn new(gate: Arc<Gate>, row: &'a Row) -> Redeemer<'a> {
-        Redeemer { gate, row, renewed: CancellationToken::new(), asked: AtomicBool::new(false) }
+    fn new(gate: Arc<Gate>, row: &'a Row, frozen: &'a str) -> Redeemer<'a> {
+        Redeemer { gate, row, frozen, renewed: CancellationToken::new(), asked: AtomicBool::new(false) }
     }
 
     /// Whether the store was asked to redeem.
@@ -255,7 +267,8 @@ impl Redeem for Redeemer<'_> {
             Executor::Http(_) | Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
         };
         let failed = |_| Refusal::new(Code::TokenUnknown, "the token could not be redeemed, the gate failed; nothing runs");
-        let redeem = RedeemToken { token, lease_s: seconds(Setting::LeaseS, LEASE_S) };
+        let referents = self.gate.referents_of(self.frozen, self.row).await?;
+        let redeem = RedeemToken { token, lease_s: seconds(Setting::LeaseS, LEASE_S), referents };
         let moment = self.gate.moment().map_err(|_| failed(()))?;
         self.asked.store(true, Ordering::Relaxed);
         pass(Seam::BeforeRedeem);
@@ -275,7 +288,7 @@ impl Redeem for Redeemer<'_> {
         let failed = |_| Refusal::new(Code::TokenUnknown, "the change was not carried out, the gate failed; nothing of it happened");
         let moment = self.gate.moment().map_err(|_| failed(()))?;
         self.asked.store(true, Ordering::Relaxed);
-        match self.gate.store.carry_out(moment, RedeemToken { token, lease_s: LEASE_S }).await {
+        match self.gate.store.carry_out(moment, RedeemToken { token, lease_s: LEASE_S, referents: Json::object([]) }).await {
             Ok(OwnToolOutcome::Applied(_)) => Ok(()),
             Ok(OwnToolOutcome::Refused(refusal)) => Err(refusal),
             Err(error) => {

@@ -2,7 +2,7 @@
 
 mod house;
 
-use house::{House, WITHIN, code_of, refund, request_of};
+use house::{House, WITHIN, code_of, json, refund, request_of};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use vidimus_api::call::{CallAnswer, CallRequest, CallStatus};
@@ -92,6 +92,65 @@ async fn an_agent_that_was_told_and_one_that_leaves_a_join_leave_no_orphan() {
             break;
         }
     }
+}
+
+const WIRE: &str = r#"{"payee":"payee_fixtures","amount_minor":420000,"currency":"EUR","reference":"R-1"}"#;
+const OTHER_ACCOUNT: &str = "FR1420041010050500013M02606";
+
+/// A wire of the fixture, without its rest, by one person.
+async fn wiring() -> (House, Approver, AgentClient) {
+    let house = House::open_with(|table| {
+        let row = table.split("tool = \"wire_transfer\"").nth(1).expect("the row").split("schema").next().expect("its head").to_owned();
+        let quick = row
+            .replace("quorum = 2", "quorum = 1")
+            .replace("delay_s = 60", "delay_s = 0")
+            .replace("\"treasury\", quorum", "\"support-lead\", quorum");
+        table.replace(&row, &quick)
+    })
+    .await;
+    let admin = house.admin().await;
+    let treasury = house.agent("treasury", &[]);
+    (house, admin, treasury)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alias_that_is_edited_after_the_approval_pays_nobody() {
+    let (house, admin, treasury) = wiring().await;
+    let wire = CallRequest::new("wire_transfer", json(WIRE));
+    // Edited while it waits, and approved after that: people signed the account that it was.
+    let pending = treasury.call(&wire, 0).await.expect("a pending call");
+    let detail = admin.client().expect("a session").request_detail(&request_of(&pending)).await.expect("the request");
+    assert!(detail.frozen.contains(r#""referents":{"/payee":"DE89370400440532013000"}"#), "{}", detail.frozen);
+    house.inspector.edit_payee("payee_fixtures", OTHER_ACCOUNT).await.expect("edited");
+    admin.approve(request_of(&pending), "support-lead").await.expect("it counts");
+    let stale = ended(&treasury, &pending).await;
+    assert_eq!((stale.status, stale.code.as_str()), (CallStatus::Stale, "referent_changed"), "{}", stale.words);
+    assert_eq!(house.inspector.count(Tool::WireTransfer).await.expect("a count"), 0);
+    // Asked again, the other account is shown and signed, and paid.
+    let again = treasury.call(&wire, 0).await.expect("a pending call");
+    assert_eq!((again.status, again.earlier.clone()), (CallStatus::Pending, vec![request_of(&pending)]));
+    admin.approve(request_of(&again), "support-lead").await.expect("it counts");
+    assert_eq!(ended(&treasury, &again).await.status, CallStatus::Executed);
+    let paid = house.inspector.effects(Tool::WireTransfer).await.expect("effects");
+    assert_eq!(paid.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_is_down_lets_nobody_be_asked_and_nothing_run() {
+    let (house, admin, treasury) = wiring().await;
+    let wire = CallRequest::new("wire_transfer", json(WIRE));
+    let down = || Order::of(Tool::GetPayee).mode(Mode::ErrorBefore);
+    house.inspector.order(down().times(3)).await.expect("an order");
+    assert_eq!(code_of(treasury.call(&wire, 0).await), "referent_unreadable");
+    let pending = treasury.call(&wire, 0).await.expect("a pending call");
+    house.inspector.order(down().times(3)).await.expect("an order");
+    admin.approve(request_of(&pending), "support-lead").await.expect("it counts");
+    let (_, refused) = recorded(&admin, RecordType::TokenRefused, 0).await;
+    assert_eq!(refused.claim("code"), Some("referent_unreadable"));
+    assert_eq!(house.inspector.count(Tool::WireTransfer).await.expect("a count"), 0);
+    // It is tried again, and runs once the directory answers.
+    assert_eq!(ended(&treasury, &pending).await.status, CallStatus::Executed);
+    assert_eq!(house.inspector.count(Tool::WireTransfer).await.expect("a count"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState};
 use vidimus_core::roster::AUDITOR;
+use vidimus_core::standing::Standing;
 
 use crate::agents::{self, AgentIdentity};
 use crate::codec::{optional_text, text};
@@ -17,7 +18,7 @@ use crate::limits::{JOIN_CANDIDATES_MAX, JOIN_S};
 use crate::orphans;
 use crate::proposals::payload_sha256;
 use crate::requests::{self, NewRequest};
-use crate::rows::{CALL_COLUMNS, Standing, StoredCall, StoredRequest};
+use crate::rows::{CALL_COLUMNS, StoredCall, StoredRequest};
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
 
@@ -51,6 +52,8 @@ pub struct FreezeCall {
     pub row_sha256: Digest,
     /// The arguments.
     pub args: Json,
+    /// What they name, by pointer; none where it could not be read: then the call can only join an earlier one.
+    pub referents: Option<Json>,
 }
 
 /// A call that came again.
@@ -210,8 +213,15 @@ fn freeze_call(tx: &mut Tx<'_>, freeze: &FreezeCall) -> Attempt<FreezeOutcome> {
     if waiting >= pending_max {
         return refuse(Code::PendingLimitReached, format!("`{waiting}` requests of this agent wait already; wait for decisions first"));
     }
+    let Some(referents) = &freeze.referents else {
+        return refuse(
+            Code::ReferentUnreadable,
+            "what the arguments name cannot be read, so nobody can be asked; send the call again later",
+        );
+    };
     insert_call(tx, &identity, received, run, Effect::Money, &payload)?;
     let new = NewRequest {
+        referents: referents.clone(),
         row,
         request: freeze.request,
         call: received.call,

@@ -7,6 +7,7 @@ use vidimus_core::ids::{Effect, RunId};
 use vidimus_core::json::{Limits, parse};
 use vidimus_core::operation::{Answer, Operation, OperationKey, OperationState, WriteCaller};
 use vidimus_core::record::RecordType;
+use vidimus_core::standing::Standing;
 
 use crate::agents::AgentIdentity;
 use crate::calls::{CallReceived, Joined, count_join, insert_call, permitted, record_call_refusal};
@@ -14,7 +15,7 @@ use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::operations::{self, AnswerOutcome, Change, lease_end};
 use crate::proposals::payload_sha256;
-use crate::rows::{CALL_COLUMNS, Kind, Standing, StoredCall, StoredOperation};
+use crate::rows::{CALL_COLUMNS, Kind, StoredCall, StoredOperation};
 use crate::tx::{Attempt, Tx, refuse};
 use crate::{Moment, Store};
 

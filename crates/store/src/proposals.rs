@@ -48,6 +48,7 @@ pub(crate) fn propose(tx: &mut Tx<'_>, gate: &GateState, proposal: Proposal) -> 
         proposer: Some(proposal.proposer),
         salt: proposal.salt,
         args: proposal.args,
+        referents: Json::Object(Vec::new()),
         needs: proposal.needs,
         says: None,
         prior: None,

@@ -31,6 +31,8 @@ pub(crate) struct NewRequest<'a> {
     pub(crate) proposer: Option<PersonId>,
     pub(crate) salt: Salt,
     pub(crate) args: Json,
+    /// What the arguments name, by pointer.
+    pub(crate) referents: Json,
     /// Who must approve, where that does not follow from the row alone.
     pub(crate) needs: Option<Vec<Need>>,
     pub(crate) says: Option<&'a str>,
@@ -91,6 +93,12 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
 
 fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenRequest> {
     let row = new.row;
+    let named: Vec<String> =
+        row.referents.iter().filter(|named| named.arg.find(&new.args).is_some()).map(|named| named.arg.pointer()).collect();
+    let resolved = new.referents.as_object().unwrap_or_default();
+    if resolved.len() != named.len() || !resolved.iter().all(|(pointer, _)| named.contains(pointer)) {
+        return Err(StoreError::corrupt("referents that are not those of the row").into());
+    }
     let parts: Vec<Json> = row.business.iter().map(|path| path.find(&new.args).cloned().unwrap_or(Json::Null)).collect();
     let business_sha256 = frozen::business_sha256(&row.tool, parts)?;
     let open =
@@ -132,7 +140,7 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
         friction,
         needs: new.needs.unwrap_or_else(|| row.needs.clone()),
         business_sha256,
-        referents: Json::Object(Vec::new()),
+        referents: new.referents,
         earlier,
         salt: new.salt,
         created_at: tx.now,

@@ -6,6 +6,7 @@ use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{CallId, Name, RequestId, RunId};
 use vidimus_core::operation::{Operation, OperationKey, OperationState};
 use vidimus_core::request::RequestState;
+use vidimus_core::standing::{Standing, standing};
 use vidimus_core::time::Timestamp;
 
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
@@ -87,38 +88,6 @@ impl StoredCall {
 
     pub(crate) fn standing(&self) -> Standing {
         standing(self.request_state, self.operation_state)
-    }
-}
-
-/// What a call that comes again meets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It goes on: the call joins it.
-    Open,
-    /// It has its answer: the call gets the stored one.
-    Answered,
-    /// It came to nothing: the call begins anew and names it.
-    Over,
-}
-
-/// Where a call stands, from its request and its operation.
-pub(crate) fn standing(request: Option<RequestState>, operation: Option<OperationState>) -> Standing {
-    match (request, operation) {
-        (_, Some(OperationState::Executing | OperationState::Unknown | OperationState::NeedsReconciliation)) => Standing::Open,
-        (_, Some(OperationState::Succeeded | OperationState::Partial)) => Standing::Answered,
-        (_, Some(OperationState::Failed | OperationState::NotHappened)) => Standing::Over,
-        (
-            Some(RequestState::Pending | RequestState::Approved | RequestState::Consumed),
-            None | Some(OperationState::Reserved | OperationState::NotStarted),
-        ) => Standing::Open,
-        (Some(RequestState::Denied | RequestState::Revoked), None | Some(OperationState::Reserved | OperationState::NotStarted)) => {
-            Standing::Answered
-        }
-        (
-            Some(RequestState::Expired | RequestState::Withdrawn | RequestState::Stale),
-            None | Some(OperationState::Reserved | OperationState::NotStarted),
-        ) => Standing::Over,
-        (None, None | Some(OperationState::Reserved | OperationState::NotStarted)) => Standing::Over,
     }
 }
 

@@ -8,6 +8,7 @@ use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
 use vidimus_core::roster::KeyUse;
+use vidimus_core::standing::{Standing, standing};
 use vidimus_core::statement::SessionStatement;
 use vidimus_core::time::Timestamp;
 
@@ -16,7 +17,6 @@ use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateCache;
 use crate::limits::{SESSION_CHALLENGE_TTL_S, SESSION_TTL_S, SESSIONS_PER_KEY_MAX};
-use crate::rows::{Standing, standing};
 use crate::tx::{Attempt, Entry, Tx, challenge_sha256, find, refuse};
 use crate::{Moment, Store};
 

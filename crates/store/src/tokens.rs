@@ -40,6 +40,8 @@ pub struct Mint {
     pub audience: String,
     /// The token's life.
     pub ttl_s: u64,
+    /// What the arguments name now, as it was read a moment ago.
+    pub referents: Json,
 }
 
 /// What the token must say.
@@ -85,6 +87,8 @@ pub struct Redeem {
     pub token: VerifiedToken,
     /// How long the executor has until the outcome is unknown.
     pub lease_s: u64,
+    /// What the arguments name now, as it was read a moment ago.
+    pub referents: Json,
 }
 
 /// Permission to send, once.
@@ -173,7 +177,7 @@ fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
     if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
         return Ok(MintOutcome::NotDue(request.waits_until));
     }
-    let checked = tx.attempt(|tx| check_mint(tx, &stored, &request))?;
+    let checked = tx.attempt(|tx| check_mint(tx, mint, &stored, &request))?;
     let outcome = match checked {
         Ok(approvals) => tx.attempt(|tx| insert_token(tx, mint, &stored, &request, &approvals))?,
         Err(refusal) => Err(refusal),
@@ -189,7 +193,7 @@ fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
 }
 
 /// Whether an operation may have a token now: its own state, and everything that was decided still holds.
-fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest) -> Attempt<Vec<Digest>> {
+fn check_mint(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &StoredRequest) -> Attempt<Vec<Digest>> {
     let gate = tx.gate()?;
     match stored.now_at.state {
         OperationState::Reserved => {}
@@ -210,7 +214,19 @@ fn check_mint(tx: &mut Tx<'_>, stored: &StoredOperation, request: &StoredRequest
             return refuse(Code::OperationStateWrong, format!("the operation is `{}`; it gets no token", stored.now_at.state));
         }
     }
-    still_holds(tx.log(), tx.now, &gate, stored, request)
+    let decisions = still_holds(tx.log(), tx.now, &gate, stored, request)?;
+    referents_hold(request, &mint.referents)?;
+    Ok(decisions)
+}
+
+/// Whether the arguments still name what was frozen, shown and signed.
+///
+/// *Errors*: `referent_changed`.
+fn referents_hold(request: &StoredRequest, read_now: &Json) -> Attempt<()> {
+    if request.frozen.members().referents.canonical()? == read_now.canonical()? {
+        return Ok(());
+    }
+    refuse(Code::ReferentChanged, "what an argument names has changed since people were asked; nothing runs, the agent must ask again")
 }
 
 /// Everything that was decided, checked again: time, row, roster, quorum, and whether the log says the same. Returns the digests of the decisions.
@@ -444,6 +460,7 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
     if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
         return refuse(Code::RequestOrphaned, "the agent is gone and was never told; nothing runs until it asks again");
     }
+    referents_hold(&request, &redeem.referents)?;
     let swapped = tx.execute(
         "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
         params![tx.now.as_ms(), jti_sha256.to_string()],

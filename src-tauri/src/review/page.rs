@@ -67,6 +67,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
     let column = column
         .optional(if page == 1 { table_change::section(card) } else { None })
         .child(views::arguments(review, view, page, pages, &console.zone, console.now_ms()))
+        .optional(sections::referents(card))
         .child(sections::compared(console, card, comparison.as_ref()))
         .optional(sections::says(review, view == View::Rendered && page == 1))
         .child(sections::facts(console, card))

@@ -1,6 +1,7 @@
 //! The sections of a review page around the arguments.
 
 use vidimus_core::ids::{Effect, Reversibility};
+use vidimus_core::json::Json;
 use vidimus_core::template::Piece;
 
 use crate::console::Console;
@@ -163,6 +164,23 @@ fn difference_line(difference: &Difference) -> Element {
             line("~", strings::CHANGED, path, el(Tag::Div).child(old(&format!("{there} →"))).child(new(here)))
         }
     }
+}
+
+/// What arguments stand for: read when the call was frozen, part of the bytes that are signed, read again before it runs.
+pub fn referents(card: &Card) -> Option<Element> {
+    let named = card.frozen.as_ref()?.members().referents.as_object().filter(|named| !named.is_empty())?;
+    let mut list = el(Tag::Dl).class("facts");
+    for (pointer, value) in named {
+        let text = match value {
+            Json::String(text) => text.clone(),
+            other => other.canonical().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default(),
+        };
+        let label = card.row.as_ref().and_then(|row| row.fields.iter().find(|field| field.path.pointer() == *pointer));
+        let label = label.map_or_else(|| pointer.trim_start_matches('/').to_owned(), |field| field.label.clone());
+        list = list.child(el(Tag::Dt).child(literal::inline(&label))).child(el(Tag::Dd).child(literal::value(&text)));
+    }
+    let section = el(Tag::Section).class("block").attr("data-part", "referents");
+    Some(section.child(header(strings::STANDS_FOR)).child(inner().child(list)))
 }
 
 /// What the agent wrote about its own call, apart and marked.

@@ -27,6 +27,17 @@ fn visible(console: &Console, review: &mut Review) -> String {
     text[from..to].to_owned()
 }
 
+#[test]
+fn what_an_alias_stands_for_is_on_the_page() {
+    let mut log = Log::founded(&["billing-approver", "treasury"]);
+    let (wire, refund) = (log.request(CALLS[3].0, CALLS[3].1), log.request(CALLS[0].0, CALLS[0].1));
+    let (console, _directory) = log.console();
+    let text = visible(&console, &mut review(&console, &wire));
+    assert!(text.contains(crate::strings::STANDS_FOR) && text.contains(crate::testing::REFERENT), "{text}");
+    let text = visible(&console, &mut review(&console, &refund));
+    assert!(!text.contains(crate::strings::STANDS_FOR), "an invoice stands for itself: {text}");
+}
+
 /// Every way to change one value of a document: another value, another type, a key, a member more or less.
 fn mutations(json: &Json) -> Vec<Json> {
     let mut found = match json {

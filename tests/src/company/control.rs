@@ -41,6 +41,7 @@ pub fn routes() -> Router<Arc<House>> {
         .route("/control/calls", get(calls))
         .route("/control/state", get(state))
         .route("/control/behaviour", post(behaviour))
+        .route("/control/payees/{payee}", post(edit_payee))
         .route("/control/reset", post(reset))
         .route("/control/run", delete(remove))
         .route("/control/runs", get(runs))
@@ -73,6 +74,17 @@ async fn behaviour(State(house): State<Arc<House>>, Path(path): Names, headers: 
     let order: Order = serde_json::from_slice(&body).map_err(|error| Answer::invalid(&error.to_string()))?;
     house.with_run(&run_of(&path, &headers), |run| run.order(&order))?.map_err(|message| Answer::invalid(&message))?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Somebody edits the directory: the account behind a payee's name is another one from now on.
+async fn edit_payee(State(house): State<Arc<House>>, Path(path): Names, headers: HeaderMap, body: Bytes) -> Result<StatusCode, Answer> {
+    let payee = path.get("payee").cloned().unwrap_or_default();
+    let iban = String::from_utf8(body.to_vec()).map_err(|error| Answer::invalid(&error.to_string()))?;
+    let known = house.with_run(&run_of(&path, &headers), |run| {
+        let found = run.billing.payees.get_mut(&payee);
+        found.map(|known| known.iban = iban).is_some()
+    })?;
+    if known { Ok(StatusCode::NO_CONTENT) } else { Err(Answer::absent("payee", &payee)) }
 }
 
 /// Back to what a fresh run holds: state, counts, keys and orders.

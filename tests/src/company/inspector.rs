@@ -96,6 +96,12 @@ impl Inspector {
         Ok(())
     }
 
+    /// Edits the account behind a payee's name.
+    pub async fn edit_payee(&self, payee: &str, iban: &str) -> Result<(), InspectionError> {
+        self.send(self.client.post(format!("{}/control/payees/{payee}", self.url)).body(iban.to_owned())).await?;
+        Ok(())
+    }
+
     /// Puts the run back to its beginning.
     pub async fn reset(&self) -> Result<(), InspectionError> {
         self.send(self.client.post(format!("{}/control/reset", self.url))).await?;

@@ -35,7 +35,7 @@ pub struct Answered {
 pub struct Run {
     desk: Desk,
     mail: Mail,
-    billing: Billing,
+    pub billing: Billing,
     pub ledger: Ledger,
     behaviours: BTreeMap<Tool, Behaviour>,
 }

@@ -67,10 +67,12 @@ fn check_name(row: &ReadRow, report: &mut Report) {
     }
 }
 
-/// Facts and states are reads that the gate makes by itself: nobody is asked, so they must be reads by their label.
+/// Facts, referents and states are reads that the gate makes by itself: nobody is asked, so they must be reads by their label.
 fn check_reads(row: &ReadRow, by_tool: &BTreeMap<&Name, &ReadRow>, unreadable: &[Name], report: &mut Report) {
     let facts = row.declared.facts.iter().enumerate().map(|(index, fact)| (format!("{}[{index}].tool", row.at("facts")), &fact.read.tool));
-    for (place, tool) in facts.chain(row.declared.state.iter().map(|state| (row.at("state.tool"), &state.tool))) {
+    let referents = row.declared.referents.iter().enumerate();
+    let referents = referents.map(|(index, referent)| (format!("{}[{index}].read.tool", row.at("referents")), &referent.read.tool));
+    for (place, tool) in facts.chain(referents).chain(row.declared.state.iter().map(|state| (row.at("state.tool"), &state.tool))) {
         match by_tool.get(tool).map(|row| row.declared.effect) {
             Some(Effect::Read) => {}
             Some(effect @ (Effect::Write | Effect::Money)) => {

@@ -1,7 +1,7 @@
 //! The canonical objects of rows and lists: what is hashed, and so what an owner signs. Every member stands there, `null`
 //! where there is none.
 
-use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, ToolRead};
+use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, Referent, ToolRead};
 use crate::code::Refusal;
 use crate::ids::{Effect, Name, Reversibility};
 use crate::json::Json;
@@ -54,6 +54,7 @@ impl Declaration {
             ("triggers", names(&self.triggers)),
             ("fields", Json::Array(self.fields.iter().map(Field::to_json).collect())),
             ("facts", Json::Array(self.facts.iter().map(Fact::to_json).collect())),
+            ("referents", Json::Array(self.referents.iter().map(Referent::to_json).collect())),
             ("state", self.state.as_ref().map(ToolRead::to_json).into()),
             ("receipt", self.receipt.clone().into()),
             ("log_full_body", self.log_full_body.into()),
@@ -109,6 +110,12 @@ impl ToolRead {
 impl Fact {
     fn to_json(&self) -> Json {
         Json::object([("label", (&self.label).into()), ("read", self.read.to_json())])
+    }
+}
+
+impl Referent {
+    fn to_json(&self) -> Json {
+        Json::object([("arg", self.arg.to_string().into()), ("read", self.read.to_json()), ("value", (&self.value).into())])
     }
 }
 

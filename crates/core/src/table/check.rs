@@ -29,6 +29,7 @@ const NOT_FOR_READ: &[&str] = &[
     "salient",
     "fields",
     "facts",
+    "referents",
     "state",
     "receipt",
     "log_full_body",
@@ -46,6 +47,7 @@ const NOT_FOR_WRITE: &[&str] = &[
     "salient",
     "fields",
     "facts",
+    "referents",
     "hits",
 ];
 
@@ -268,6 +270,16 @@ fn check_places(row: &ReadRow, report: &mut Report) {
         check_template(declared, touch, &format!("{}[{index}]", row.at("touches")), report);
     }
     let reads = declared.facts.iter().enumerate().map(|(index, fact)| (format!("{}[{index}]", row.at("facts")), &fact.read));
+    let referents = declared.referents.iter().enumerate();
+    for (index, referent) in referents.clone() {
+        let place = format!("{}[{index}].arg", row.at("referents"));
+        check_scalar(declared, &referent.arg, &place, report);
+        if !declared.schema.requires(&referent.arg) {
+            let words = format!("`{}` may be absent, and then names nothing; require it in the schema", referent.arg);
+            report.warn(&place, Rule::PathOptional, words);
+        }
+    }
+    let reads = reads.chain(referents.map(|(index, referent)| (format!("{}[{index}].read", row.at("referents")), &referent.read)));
     for (place, read) in reads.chain(declared.state.iter().map(|state| (row.at("state"), state))) {
         for (name, given) in &read.args {
             if let Given::Template(template) = given {

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Report, Rule};
 use super::reach::{read_agent, read_executor};
 use super::read::{Entry, Section, read_template};
-use super::row::{Agent, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, ToolRead};
+use super::row::{Agent, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, Referent, ToolRead};
 use super::schema::{Schema, SchemaRefused};
 use super::status::read_status;
 use crate::ids::{Effect, Name};
@@ -157,6 +157,7 @@ fn read_declaration(
         triggers: section.names("triggers", report),
         fields: read_fields(section, report),
         facts: read_facts(section, report),
+        referents: read_referents(section, report),
         state: section.section("state", report).and_then(|state| read_tool_read(state, report)),
         receipt: section.pointer("receipt", report),
         log_full_body: section.boolean("log_full_body", report).unwrap_or(false),
@@ -334,6 +335,25 @@ fn read_facts(section: &mut Section<'_>, report: &mut Report) -> Vec<Fact> {
         facts.extend(read_tool_read(fact, report).zip(label).map(|(read, label)| Fact { label, read }));
     }
     facts
+}
+
+fn read_referents(section: &mut Section<'_>, report: &mut Report) -> Vec<Referent> {
+    let mut referents: Vec<Referent> = Vec::new();
+    for mut referent in section.sections("referents", report) {
+        for key in ["arg", "read", "value"] {
+            referent.require(key, "a referent is an argument, the read that says what it names, and where in its result", report);
+        }
+        let (arg, value) = (referent.arg_path("arg", report), referent.pointer("value", report));
+        let read = referent.section("read", report).and_then(|read| read_tool_read(read, report));
+        let place = referent.at("arg");
+        referent.finish(report);
+        let (Some(arg), Some(value), Some(read)) = (arg, value, read) else { continue };
+        if referents.iter().any(|known| known.arg == arg) {
+            report.fault(&place, Rule::ListDuplicate, format!("`{arg}` stands twice in `referents`; an argument names one thing"));
+        }
+        referents.push(Referent { arg, read, value });
+    }
+    referents
 }
 
 fn read_tool_read(mut section: Section<'_>, report: &mut Report) -> Option<ToolRead> {

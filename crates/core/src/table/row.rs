@@ -58,6 +58,8 @@ pub struct Declaration {
     pub fields: Vec<Field>,
     /// Reads that are made for the approver.
     pub facts: Vec<Fact>,
+    /// What arguments name: read before anybody is asked, and again before anything runs.
+    pub referents: Vec<Referent>,
     /// The read that captures the state before and after a write.
     pub state: Option<ToolRead>,
     /// JSON pointer to the receipt in a write's result.
@@ -190,6 +192,17 @@ pub struct Fact {
     pub label: String,
     /// The read.
     pub read: ToolRead,
+}
+
+/// What an argument names: an alias, a number in a directory. A person approves what it stands for, not the name alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Referent {
+    /// The argument.
+    pub arg: ArgPath,
+    /// The read that says what it names.
+    pub read: ToolRead,
+    /// JSON pointer to it in the result.
+    pub value: String,
 }
 
 words!(

@@ -17,6 +17,7 @@ use vidimus_core::ids::{CallId, Name};
 use vidimus_core::json::Json;
 use vidimus_core::limits::NAME_BYTES_MAX;
 use vidimus_core::route::{Route, RouteRefusal, route};
+use vidimus_core::standing::Standing;
 use vidimus_core::table::{self, Row, SchemaFault, Table};
 use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, StoreError};
 
@@ -62,16 +63,24 @@ impl Gate {
             Err(refusal) => Err(self.refuse(&agent, &table, &call, refusal).await),
             Ok(Route::Read(row, args)) => Ok(Begun::Answered(Box::new(self.read(&agent, row, &args, &call).await?))),
             Ok(Route::Write(row, args)) => self.write(&table, &agent, row, &args, &call).await,
-            Ok(Route::Money(row, args)) => self.pause(&agent, row, &args, &call).await,
+            Ok(Route::Money(row, args)) => self.pause(&table, &agent, row, &args, &call).await,
         }
     }
 
     /// Money: freezes the call, which from then on waits for people.
-    async fn pause(&self, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<Begun, CallFault> {
+    async fn pause(&self, table: &Table, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<Begun, CallFault> {
         let received = received(agent, row, call)?;
         let call = received.call;
-        let freeze =
-            FreezeCall { request: entropy::request_id()?, salt: entropy::salt()?, row_sha256: row.digest(), args: args.clone(), received };
+        // Without them the call can only join an earlier one.
+        let referents = self.referents(table, row, args).await.ok();
+        let freeze = FreezeCall {
+            request: entropy::request_id()?,
+            salt: entropy::salt()?,
+            row_sha256: row.digest(),
+            args: args.clone(),
+            referents,
+            received,
+        };
         pass(Seam::BeforeFreeze);
         match self.store.freeze_call(self.moment()?, freeze).await? {
             FreezeOutcome::Created { .. } => {
@@ -94,7 +103,7 @@ impl Gate {
         };
         let answer = self.outcome(agent, call, wait).await?.ok_or_else(vanished)?;
         let words = if once { answer.words } else { format!("{}; it had no call_key, so sent again it happens again", answer.words) };
-        Ok(CallAnswer { stored: joined && answer.status.has_ended(), words, ..answer })
+        Ok(CallAnswer { stored: joined && answer.status.standing() == Standing::Answered, words, ..answer })
     }
 
     /// Records why a call does not go on, and says it.

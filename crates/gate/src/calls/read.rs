@@ -93,6 +93,15 @@ impl Gate {
         }
     }
 
+    /// The whole answer of a read that the gate makes by itself; none where there is none that can be read.
+    pub(crate) async fn read_whole(&self, row: &Row, args: &Json) -> Option<String> {
+        let reply = self.ask(row, args, &args.canonical().ok()?).await.ok()?;
+        match &reply {
+            Reply::Whole { status: 200..=299, result: Some(_) } => reply.result(),
+            Reply::Whole { .. } | Reply::NothingSent { .. } | Reply::Cut { .. } => None,
+        }
+    }
+
     /// Sends a read, again while its outcome is a time-out or a failure of the provider's.
     async fn ask(&self, row: &Row, args: &Json, bytes: &[u8]) -> Result<Reply, CallFault> {
         let http = http_of(row)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::json::Json;
 use vidimus_core::token::VerifiedToken;
 use vidimus_store::{Redeem as RedeemToken, RedeemOutcome};
 
@@ -31,7 +32,7 @@ struct StoreRedeem<'a>(&'a Gate);
 impl Redeem for StoreRedeem<'_> {
     async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
         let failed = || Refusal::new(Code::TokenUnknown, "the store failed");
-        let redeem = RedeemToken { token, lease_s: LEASE_S };
+        let redeem = RedeemToken { token, lease_s: LEASE_S, referents: Json::object([]) };
         match self.0.store.redeem(self.0.moment().map_err(|_| failed())?, redeem).await {
             Ok(RedeemOutcome::Redeemed(redeemed)) => {
                 Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential: None })

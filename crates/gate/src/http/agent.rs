@@ -8,7 +8,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use http_body_util::BodyExt as _;
-use vidimus_api::call::{CallAnswer, CallRequest, CallStatus, ToolDescription};
+use vidimus_api::call::{CallAnswer, CallRequest, ToolDescription};
 use vidimus_api::limits::CALL_BODY_BYTES_MAX;
 use vidimus_store::AgentIdentity;
 
@@ -122,23 +122,13 @@ pub async fn tools(
 }
 
 fn answered(answer: &CallAnswer) -> Response {
-    let status = match answer.status {
-        CallStatus::Pending | CallStatus::Approved | CallStatus::Executing | CallStatus::Unknown => StatusCode::ACCEPTED,
-        CallStatus::Executed
-        | CallStatus::Denied
-        | CallStatus::Revoked
-        | CallStatus::Expired
-        | CallStatus::Withdrawn
-        | CallStatus::Stale
-        | CallStatus::Failed
-        | CallStatus::NotStarted
-        | CallStatus::NeedsReconciliation
-        | CallStatus::Partial
-        | CallStatus::NotHappened => StatusCode::OK,
-    };
+    let status = StatusCode::from_u16(answer.status.http_status()).unwrap_or(StatusCode::OK);
     let mut response = (status, Json(answer)).into_response();
     if let Ok(location) = header::HeaderValue::from_str(&format!("/v1/calls/{}", answer.call)) {
         response.headers_mut().insert(header::LOCATION, location);
+    }
+    if let Some(after_s) = answer.status.retry_after_s() {
+        response.headers_mut().insert(header::RETRY_AFTER, after_s.into());
     }
     response
 }

@@ -65,6 +65,7 @@ async fn refused_calls_leave_their_record_and_nothing_else() {
         salt: gate.salt(),
         row_sha256: Digest::of(b"the row before"),
         args: json(ARGS),
+        referents: Some(json("{}")),
     };
     assert_eq!(code(gate.store.freeze_call(gate.moment(), stale).await.expect("an outcome")), Code::RowStale);
 }

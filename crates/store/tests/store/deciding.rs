@@ -127,7 +127,13 @@ impl Gate {
 
     pub async fn mint(&self, operation: OperationKey) -> (MintOutcome, Nonce) {
         let jti = self.nonce();
-        let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: "gate".to_owned(), ttl_s: 60 };
+        let mint = Mint {
+            operation,
+            jti_sha256: Digest::of(jti.as_bytes()),
+            audience: "gate".to_owned(),
+            ttl_s: 60,
+            referents: vidimus_core::json::Json::object([]),
+        };
         (self.store.mint(self.moment(), mint).await.expect("an outcome"), jti)
     }
 
@@ -157,7 +163,10 @@ impl Gate {
     }
 
     pub async fn redeem(&self, token: VerifiedToken) -> RedeemOutcome {
-        self.store.redeem(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
+        self.store
+            .redeem(self.moment(), Redeem { token, lease_s: 30, referents: vidimus_core::json::Json::object([]) })
+            .await
+            .expect("an outcome")
     }
 
     /// Mints and carries out a tool of the gate's own.
@@ -167,7 +176,10 @@ impl Gate {
     }
 
     pub async fn carry_out_with(&self, token: VerifiedToken) -> OwnToolOutcome {
-        self.store.carry_out(self.moment(), Redeem { token, lease_s: 30 }).await.expect("an outcome")
+        self.store
+            .carry_out(self.moment(), Redeem { token, lease_s: 30, referents: vidimus_core::json::Json::object([]) })
+            .await
+            .expect("an outcome")
     }
 
     pub async fn redeem_new_token(&self, operation: OperationKey) -> Redeemed {

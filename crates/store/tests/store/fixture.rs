@@ -301,7 +301,14 @@ impl Gate {
 
     pub async fn freeze(&self, received: CallReceived, args: &str) -> FreezeOutcome {
         let row_sha256 = self.table.row(&received.tool).map_or(Digest::of(b"no row"), |row| row.digest());
-        let freeze = FreezeCall { received, request: self.request_id(), salt: self.salt(), row_sha256, args: json(args) };
+        let freeze = FreezeCall {
+            received,
+            request: self.request_id(),
+            salt: self.salt(),
+            row_sha256,
+            args: json(args),
+            referents: Some(Json::object([])),
+        };
         self.store.freeze_call(self.moment(), freeze).await.expect("an outcome")
     }
 

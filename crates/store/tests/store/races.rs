@@ -31,7 +31,10 @@ async fn fifty_redeem_one_token_and_one_succeeds() {
             let (store, token, moment, barrier) = (gate.store.clone(), token.clone(), gate.moment(), Arc::clone(&barrier));
             tries.spawn(async move {
                 barrier.wait().await;
-                store.redeem(moment, Redeem { token, lease_s: 30 }).await.expect("an outcome")
+                store
+                    .redeem(moment, Redeem { token, lease_s: 30, referents: vidimus_core::json::Json::object([]) })
+                    .await
+                    .expect("an outcome")
             });
         }
         let outcomes = tries.join_all().await;
