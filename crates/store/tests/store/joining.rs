@@ -14,6 +14,7 @@ use crate::forged::forge;
 const ROLE: &str = "billing-approver";
 const KEY: &str = "a-key-of-the-workflow-1";
 const OTHER_KEY: &str = "a-key-of-the-workflow-2";
+const THIRD_KEY: &str = "a-key-of-the-workflow-3";
 const ARGS: &str = r#"{"invoice":"1","amount_minor":1500,"currency":"EUR"}"#;
 const MORE_ARGS: &str = r#"{"invoice":"1","amount_minor":1502,"currency":"EUR"}"#;
 const OTHER_ARGS: &str = r#"{"invoice":"1","amount_minor":1501,"currency":"EUR"}"#;
@@ -155,7 +156,7 @@ async fn the_same_call_again_meets_what_the_table_says() {
             (None, 2, ARGS, other_run),
             (Some(OTHER_KEY), 1, ARGS, another_key),
             (None, 1, OTHER_ARGS, "fresh"),
-            (Some(OTHER_KEY), 2, MORE_ARGS, "fresh"),
+            (Some(THIRD_KEY), 2, MORE_ARGS, "fresh"),
         ];
         let (mut gate, mut call, mut request) = first(state).await;
         let mut created = false;
