@@ -101,6 +101,7 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
         salt: Salt::from_bytes(world.dice.bytes()),
         row_sha256,
         args: parse(intent.args.as_bytes(), &Limits::MONEY).expect("arguments"),
+        referents: Some(vidimus_core::json::Json::object([])),
     };
     if world.defect == Some(Defect::GateTellsBeforeTheCommit) {
         world.witness.borrow_mut().told.push(Told::Call(freeze.received.call));

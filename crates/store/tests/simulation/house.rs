@@ -350,13 +350,21 @@ impl Building {
         let outcome = self.carry_out(|store, moment| async move { store.record_decision(moment, decision).await });
         let DecisionOutcome::Recorded(DecisionReceipt { operation: Some(operation), .. }) = outcome else { panic!("{outcome:?}") };
         let jti = Nonce::from_bytes(self.fresh());
-        let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: "gate".to_owned(), ttl_s: 60 };
+        let mint = Mint {
+            operation,
+            jti_sha256: Digest::of(jti.as_bytes()),
+            audience: "gate".to_owned(),
+            ttl_s: 60,
+            referents: vidimus_core::json::Json::object([]),
+        };
         let outcome = self.carry_out(|store, moment| async move { store.mint(moment, mint).await });
         let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
         let text = sign_token(&self.token_key, &minted, jti);
         let token = token::verify(&text, &self.token_key.public(), &minted.audience, &minted.tool, &minted.args_sha256, now())
             .expect("it verifies");
-        let outcome = self.carry_out(|store, moment| async move { store.carry_out(moment, Redeem { token, lease_s: 30 }).await });
+        let outcome = self.carry_out(|store, moment| async move {
+            store.carry_out(moment, Redeem { token, lease_s: 30, referents: vidimus_core::json::Json::object([]) }).await
+        });
         assert_eq!(outcome, OwnToolOutcome::Applied(operation));
     }
 }

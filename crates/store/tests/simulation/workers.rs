@@ -91,7 +91,13 @@ async fn ask(world: &Rc<World>, operation: OperationKey) -> Result<(), Cut> {
 async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut> {
     world.pause("before mint").await;
     let jti = Nonce::from_bytes(world.dice.bytes());
-    let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: AUDIENCE.to_owned(), ttl_s: TOKEN_TTL_S };
+    let mint = Mint {
+        operation,
+        jti_sha256: Digest::of(jti.as_bytes()),
+        audience: AUDIENCE.to_owned(),
+        ttl_s: TOKEN_TTL_S,
+        referents: vidimus_core::json::Json::object([]),
+    };
     let minted = match world.at_gate(|store, moment| async move { store.mint(moment, mint).await }).await? {
         MintOutcome::Minted(minted) => minted,
         MintOutcome::NotDue(_) => return Ok(false),
@@ -106,7 +112,12 @@ async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut
     let redeemed = if world.defect == Some(Defect::WorkerSendsWithoutRedeeming) {
         Redeemed { operation, attempt: minted.attempt, lease_until: world.now().plus_s(LEASE_S) }
     } else {
-        match world.at_gate(|store, moment| async move { store.redeem(moment, Redeem { token, lease_s: LEASE_S }).await }).await? {
+        match world
+            .at_gate(|store, moment| async move {
+                store.redeem(moment, Redeem { token, lease_s: LEASE_S, referents: vidimus_core::json::Json::object([]) }).await
+            })
+            .await?
+        {
             RedeemOutcome::Redeemed(redeemed) => redeemed,
             RedeemOutcome::Refused(refusal) => {
                 world.reach(&format!("redeem refused: {}", refusal.code));
@@ -116,8 +127,11 @@ async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut
     };
     if !world.is_calm() && world.dice.percent(10) {
         // Somebody presents the token once more.
-        let outcome =
-            world.at_gate(|store, moment| async move { store.redeem(moment, Redeem { token: again, lease_s: LEASE_S }).await }).await?;
+        let outcome = world
+            .at_gate(|store, moment| async move {
+                store.redeem(moment, Redeem { token: again, lease_s: LEASE_S, referents: vidimus_core::json::Json::object([]) }).await
+            })
+            .await?;
         assert!(matches!(outcome, RedeemOutcome::Refused(_)) || world.defect.is_some(), "a token is redeemed twice: {outcome:?}");
         world.reach("a token is presented twice");
     }

@@ -327,10 +327,17 @@ impl World {
 
     async fn execute(&self, gate: &Gate, operation: OperationKey, provider: &Mutex<Provider>) {
         let jti = gate.nonce();
-        let mint = Mint { operation, jti_sha256: Digest::of(jti.as_bytes()), audience: "gate".to_owned(), ttl_s: 60 };
+        let mint = Mint {
+            operation,
+            jti_sha256: Digest::of(jti.as_bytes()),
+            audience: "gate".to_owned(),
+            ttl_s: 60,
+            referents: vidimus_core::json::Json::object([]),
+        };
         let Ok(MintOutcome::Minted(minted)) = gate.store.mint(gate.moment(), mint).await else { return };
         let token = gate.sign_token(&minted, jti);
-        let redeemed = gate.store.redeem(gate.moment(), Redeem { token, lease_s: 30 }).await;
+        let redeemed =
+            gate.store.redeem(gate.moment(), Redeem { token, lease_s: 30, referents: vidimus_core::json::Json::object([]) }).await;
         let Ok(RedeemOutcome::Redeemed(redeemed)) = redeemed else { return };
         // The executor sends the frozen bytes that it was given with the token.
         let frozen = FrozenRequest::parse(minted.frozen.as_bytes()).expect("frozen bytes");
@@ -390,6 +397,7 @@ impl World {
             request: gate.request_id(),
             salt: gate.salt(),
             args: crate::fixture::json(&story.args),
+            referents: Some(vidimus_core::json::Json::object([])),
         }
     }
 
