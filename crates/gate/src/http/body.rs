@@ -80,3 +80,8 @@ impl Query {
 pub fn absent() -> Rejection {
     Refusal::new(Code::NotFound, "nothing of that id is here for this caller; check the id and the credential").into()
 }
+
+/// What no path and no method leads to. A route that is not for this sender answers the same.
+pub fn nowhere() -> Rejection {
+    Refusal::new(Code::NotFound, "nothing is here; look at `/v1`, as `docs/protocol.md` lists it").into()
+}

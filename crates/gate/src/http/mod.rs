@@ -24,7 +24,6 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use vidimus_api::problem::FaceCode;
-use vidimus_core::code::{Code, Refusal};
 
 use crate::gate::Gate;
 
@@ -65,7 +64,7 @@ pub fn router(gate: Arc<Gate>) -> Router {
 }
 
 async fn not_found() -> Rejection {
-    Refusal::new(Code::NotFound, "nothing is here; look at `/v1`, as `docs/protocol.md` lists it").into()
+    body::nowhere()
 }
 
 async fn method_not_allowed() -> Rejection {

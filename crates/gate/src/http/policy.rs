@@ -10,7 +10,7 @@ use vidimus_api::problem::FaceCode;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 
-use super::body::absent;
+use super::body::{absent, nowhere};
 use super::operator::refuse_while_failed;
 use super::rejection::Rejection;
 use super::server::Peer;
@@ -113,7 +113,7 @@ fn operator(request: &Request) -> Result<(), Rejection> {
     let local = request.extensions().get::<Peer>().is_some_and(|peer| peer.0.ip().is_loopback());
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| request.headers().contains_key(*name));
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(names_this_machine);
-    if local && !forwarded && named { Ok(()) } else { Err(absent()) }
+    if local && !forwarded && named { Ok(()) } else { Err(nowhere()) }
 }
 
 /// Whether a `Host` names this machine. A page in a browser here reaches the listener too, under a name of its own that leads to it.

@@ -1,0 +1,16 @@
+//! Faults seen elsewhere: what ran twice, who lost a race and was told otherwise, what was lost on the way. Crashes at every
+//! point, orphaned rows and wedged ones among them, are in the torture.
+
+mod delivery;
+mod execution;
+#[path = "../faults/mod.rs"]
+mod faults;
+mod races;
+mod rush;
+
+const ROLE: &str = "billing-approver";
+
+/// Rounds of a race: as many as the fault was seen in, where time was given.
+fn rounds(few: usize, all: usize) -> usize {
+    if std::env::var_os("VIDIMUS_LONG").is_some() { all } else { few }
+}
