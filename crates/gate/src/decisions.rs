@@ -1,5 +1,7 @@
 //! What people do with a request: see it, ask for a challenge, hand in a signed decision.
 
+use std::sync::Arc;
+
 use vidimus_api::problem::{FaceCode, Problem};
 use vidimus_api::request::{
     Challenge, DecisionOnRecord, DecisionRequest, OperationView, Quorum, Receipt, RequestDetail, RequestList, RequestSummary,
@@ -89,7 +91,7 @@ impl Gate {
     ///
     /// *Errors*: the refusal, which is on record; for one that came too late, with the request's outcome.
     pub async fn decide(
-        &self,
+        self: &Arc<Gate>,
         session: &Session,
         request: RequestId,
         envelope: Envelope,
@@ -101,13 +103,27 @@ impl Gate {
             Some(denial) => Some(denial.reason()?),
             None => decision.reason,
         };
-        let challenge = self.own_challenge(&envelope);
+        let statement = DecisionStatement::parse(envelope.danger_unverified_payload()).ok();
+        let challenge = statement.as_ref().and_then(|statement| self.own_challenge(statement));
+        let at_hand = self.executor_at_hand(&view, statement.as_ref()).await?;
         let record = RecordDecision { request, envelope, challenge, reason, reason_salt: decision.reason_salt, context: decision.context };
         pass(Seam::BeforeDecide);
-        let receipt = match self.store.record_decision(self.moment()?, record).await? {
+        let (outcome, begun) = match at_hand {
+            Some((executor, ready)) => {
+                let (outcome, begun) = self.store.decide_and_begin(self.moment()?, record, executor).await?;
+                (outcome, begun.zip(Some(ready)))
+            }
+            None => (self.store.record_decision(self.moment()?, record).await?, None),
+        };
+        let receipt = match outcome {
             DecisionOutcome::Recorded(receipt) => {
-                pass(Seam::AfterDecide);
-                self.nudge.notify_one();
+                match begun {
+                    Some((begun, ready)) => self.send_begun(view.call, begun, ready),
+                    None => {
+                        pass(Seam::AfterDecide);
+                        self.nudge.notify_one();
+                    }
+                }
                 receipt
             }
             DecisionOutcome::Stored(receipt) => receipt,
@@ -119,10 +135,9 @@ impl Gate {
     }
 
     /// The challenge that a statement names, if this gate issued it. What cannot be read, the store refuses by its own code.
-    fn own_challenge(&self, envelope: &Envelope) -> Option<OwnChallenge> {
-        let statement = DecisionStatement::parse(envelope.danger_unverified_payload()).ok()?;
+    fn own_challenge(&self, statement: &DecisionStatement) -> Option<OwnChallenge> {
         let DecisionStatement { challenge, request, key_sha256, issued_at, .. } = statement;
-        self.keys.challenges.recognise(&challenge, &request.to_string(), &key_sha256, issued_at)
+        self.keys.challenges.recognise(challenge, &request.to_string(), key_sha256, *issued_at)
     }
 
     /// The receipt of a decision.

@@ -4,6 +4,7 @@
 //! store's, the rules and the signed bytes are the core's.
 
 pub mod admin;
+mod at_once;
 pub mod bell;
 pub mod calls;
 pub mod checkpoints;

@@ -109,6 +109,11 @@ mod orders {
         lines().iter().find_map(|line| line.strip_prefix(setting.as_str())?.strip_prefix(' ')?.trim().parse().ok())
     }
 
+    pub(super) fn awaits(seam: Seam) -> bool {
+        let named = |line: &String| line.split(' ').nth(1) == Some(seam.as_str());
+        NAMED.as_deref() == Some(seam.as_str()) || (FILE.is_some() && lines().iter().any(named))
+    }
+
     pub(super) fn pass(seam: Seam) {
         if NAMED.as_deref() == Some(seam.as_str()) {
             end();
@@ -167,6 +172,18 @@ pub fn pass(seam: Seam) {
 /// Nothing, in a build without the feature.
 #[cfg(not(feature = "seams"))]
 pub fn pass(_seam: Seam) {}
+
+/// Whether a test waits at this point.
+#[cfg(feature = "seams")]
+pub fn awaits(seam: Seam) -> bool {
+    orders::awaits(seam)
+}
+
+/// Never, in a build without the feature.
+#[cfg(not(feature = "seams"))]
+pub const fn awaits(_seam: Seam) -> bool {
+    false
+}
 
 /// What a test has set; none where it has not.
 #[cfg(feature = "seams")]

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
-use vidimus_core::bytes::Digest;
+use vidimus_core::bytes::{Digest, Nonce};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::json::Json;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::table::{Executor, HttpExecutor, Row};
 use vidimus_core::token::{self, TokenClaims, VerifiedToken};
 use vidimus_store::{
-    LeaseOutcome, Mint, MintOutcome, OwnToolOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, StatusAsked,
+    LeaseOutcome, Mint, MintOutcome, Minted, OwnToolOutcome, RecordAnswer, Redeem as RedeemToken, RedeemOutcome, RequestView, StatusAsked,
     TokenRefused,
 };
 
@@ -129,7 +129,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
     Ok(())
 }
 
-fn report(what: &str, rejection: Rejection) {
+pub(crate) fn report(what: &str, rejection: Rejection) {
     let problem = rejection.into_problem();
     tracing::error!(code = problem.code, detail = problem.detail, "{what}");
 }
@@ -198,14 +198,8 @@ async fn subject(gate: &Gate, operation: OperationKey) -> Result<Option<(Request
 /// A token for the next attempt; none when it is not due, or no longer allowed.
 async fn mint(gate: &Gate, operation: OperationKey, referents: Json) -> Result<Option<String>, Rejection> {
     let jti = entropy::nonce()?;
-    let mint = Mint {
-        operation,
-        jti_sha256: Digest::of(jti.as_bytes()),
-        audience: gate.audience.to_string(),
-        ttl_s: seconds(Setting::TokenTtlS, TOKEN_TTL_S),
-        referents,
-    };
-    let minted = match gate.store.mint(gate.moment()?, mint).await? {
+    let order = mint_order(gate, operation, &jti, referents);
+    let minted = match gate.store.mint(gate.moment()?, order).await? {
         MintOutcome::Minted(minted) => *minted,
         MintOutcome::NotDue(_) => return Ok(None),
         MintOutcome::Refused(refusal) => {
@@ -213,21 +207,39 @@ async fn mint(gate: &Gate, operation: OperationKey, referents: Json) -> Result<O
             return Ok(None);
         }
     };
+    Ok(Some(sign(gate, jti, &minted)?))
+}
+
+/// The token that the in-gate executor asks for.
+pub(crate) fn mint_order(gate: &Gate, operation: OperationKey, jti: &Nonce, referents: Json) -> Mint {
+    Mint {
+        operation,
+        jti_sha256: Digest::of(jti.as_bytes()),
+        audience: gate.audience.to_string(),
+        ttl_s: seconds(Setting::TokenTtlS, TOKEN_TTL_S),
+        referents,
+    }
+}
+
+/// The token that says what was minted.
+///
+/// *Errors*: those of the token rule.
+pub(crate) fn sign(gate: &Gate, jti: Nonce, minted: &Minted) -> Result<String, Refusal> {
     let claims = TokenClaims {
         jti,
-        audience: minted.audience,
+        audience: minted.audience.clone(),
         issued_at: minted.issued_at,
         expires_at: minted.expires_at,
         request: minted.request,
         args_sha256: minted.args_sha256,
-        tool: minted.tool,
+        tool: minted.tool.clone(),
         operation: minted.operation,
         attempt: minted.attempt,
-        decisions: minted.decisions,
+        decisions: minted.decisions.clone(),
     };
     let token = token::mint(&claims, &gate.keys.token)?;
     keep_token(&token);
-    Ok(Some(token))
+    Ok(token)
 }
 
 /// Redeems in the store, finds the credential, and keeps the lease while the attempt runs.
@@ -235,24 +247,18 @@ struct Redeemer<'a> {
     gate: Arc<Gate>,
     row: &'a Row,
     frozen: &'a str,
-    renewed: CancellationToken,
+    renewal: OnceLock<Renewal>,
     asked: AtomicBool,
 }
 
 impl<'a> Redeemer<'a> {
     fn new(gate: Arc<Gate>, row: &'a Row, frozen: &'a str) -> Redeemer<'a> {
-        Redeemer { gate, row, frozen, renewed: CancellationToken::new(), asked: AtomicBool::new(false) }
+        Redeemer { gate, row, frozen, renewal: OnceLock::new(), asked: AtomicBool::new(false) }
     }
 
     /// Whether the store was asked to redeem.
     fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Redeemer<'_> {
-    fn drop(&mut self) {
-        self.renewed.cancel();
     }
 }
 
@@ -280,7 +286,7 @@ impl Redeem for Redeemer<'_> {
                 return Err(failed(()));
             }
         };
-        renew(self.gate.clone(), redeemed.operation, redeemed.attempt, self.renewed.clone());
+        self.renewal.get_or_init(|| Renewal::begin(self.gate.clone(), redeemed.operation, redeemed.attempt));
         Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential })
     }
 
@@ -299,8 +305,24 @@ impl Redeem for Redeemer<'_> {
     }
 }
 
-/// Keeps a lease until told to stop or until it is lost. A lost lease stops nothing that is on its way: its answer becomes
+/// Keeps a lease until it is dropped or the lease is lost. A lost lease stops nothing that is on its way: its answer becomes
 /// evidence.
+pub(crate) struct Renewal(CancellationToken);
+
+impl Renewal {
+    pub(crate) fn begin(gate: Arc<Gate>, operation: OperationKey, attempt: u32) -> Renewal {
+        let stop = CancellationToken::new();
+        renew(gate, operation, attempt, stop.clone());
+        Renewal(stop)
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 fn renew(gate: Arc<Gate>, operation: OperationKey, attempt: u32, stop: CancellationToken) {
     tokio::spawn(async move {
         while timeout(Duration::from_secs(LEASE_RENEWAL_S), stop.cancelled()).await.is_err() {
@@ -314,7 +336,7 @@ fn renew(gate: Arc<Gate>, operation: OperationKey, attempt: u32, stop: Cancellat
 }
 
 /// Records what an attempt brought.
-async fn record(gate: &Gate, row: &Row, operation: OperationKey, attempt: u32, reply: Reply) -> Result<(), Rejection> {
+pub(crate) async fn record(gate: &Gate, row: &Row, operation: OperationKey, attempt: u32, reply: Reply) -> Result<(), Rejection> {
     pass(Seam::BeforeRecord);
     let answer = reply.judge(&row.no_effect_statuses);
     gate.metrics.attempted(answer);

@@ -102,7 +102,7 @@ impl Store {
 }
 
 /// Whoever stops a request goes first in its batch. The signature is not checked here: a forged one is merely refused first.
-fn rank_of(envelope: &Envelope) -> Rank {
+pub(crate) fn rank_of(envelope: &Envelope) -> Rank {
     let statement = decision::DecisionStatement::parse(envelope.danger_unverified_payload());
     match statement.map(|statement| statement.decision) {
         Ok(DecisionKind::Deny | DecisionKind::Revoke | DecisionKind::Retract) => Rank::Stop,
@@ -110,7 +110,7 @@ fn rank_of(envelope: &Envelope) -> Rank {
     }
 }
 
-fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Result<DecisionOutcome, StoreError> {
+pub(crate) fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Result<DecisionOutcome, StoreError> {
     let Some(stored) = StoredRequest::load(tx.db, &decision.request)? else { return Ok(DecisionOutcome::NotFound) };
     let envelope = envelope_text(&decision.envelope)?;
     let decision_sha256 = Digest::of(decision.envelope.danger_unverified_payload());

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod agents;
+mod at_once;
 mod calls;
 mod challenges;
 mod codec;
@@ -52,6 +53,7 @@ use vidimus_core::bytes::Nonce;
 use vidimus_core::time::Timestamp;
 
 pub use agents::{AddAgent, AgentAdded, AgentIdentity, AgentRevoked};
+pub use at_once::{Begun, Executor};
 pub use calls::{CallReceived, CallRefused, FreezeCall, FreezeOutcome, Joined, ReadRecorded, Withdrawal};
 pub use challenges::{DecisionChallenge, DecisionChallengeOutcome};
 pub use decisions::{DecisionOutcome, DecisionReceipt, DecisionRefused, RecordDecision};

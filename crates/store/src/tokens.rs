@@ -163,7 +163,7 @@ pub(crate) fn stage_refused(
     Ok(())
 }
 
-fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
+pub(crate) fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
     let Some(stored) = StoredOperation::load(tx.db, &mint.operation)? else {
         return Ok(MintOutcome::Refused(Refusal::new(Code::NotFound, "there is no such operation; look at its key")));
     };
@@ -407,7 +407,7 @@ struct StoredToken {
 }
 
 /// Redeems a token for whoever sends: not for the gate's own tools, where nothing may stand between the two.
-fn redeem_to_send(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+pub(crate) fn redeem_to_send(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
     if OwnTool::of(&redeem.token.claims().tool).is_some() {
         return refuse(Code::ToolWrong, "a tool of the gate's own is carried out with its redemption, never sent; carry it out");
     }

@@ -72,33 +72,45 @@ pub enum Attempted {
 ///
 /// *Errors*: whatever the token rule or the redemption refuses. Nothing was sent then.
 pub async fn attempt(order: Order<'_>, now: fn() -> Timestamp, outbound: &Outbound, redeemer: &impl Redeem) -> Result<Attempted, Refusal> {
+    let (frozen, verified) = examine(&order, now())?;
+    if matches!(order.row.executor, Executor::Gate) {
+        redeemer.carry_out(verified).await?;
+        return Ok(Attempted::CarriedOut);
+    }
+    let permit = redeemer.redeem(verified).await?;
+    Ok(send_permitted(order.row, &frozen, permit, now, outbound).await)
+}
+
+/// Looks at what was handed over, before anything is asked of anybody.
+///
+/// *Errors*: whatever the token rule refuses.
+pub fn examine(order: &Order<'_>, now: Timestamp) -> Result<(FrozenRequest, VerifiedToken), Refusal> {
     let frozen = FrozenRequest::parse(order.frozen)?;
     let members = frozen.members();
     // Computed here from the bytes that will be sent: with other arguments the token's signature does not verify.
     let args_sha256 = frozen.args_sha256();
-    let verified = token::verify(order.token, &order.token_key, order.audience.as_str(), &members.tool, &args_sha256, now())?;
+    let verified = token::verify(order.token, &order.token_key, order.audience.as_str(), &members.tool, &args_sha256, now)?;
     if verified.claims().request != members.request {
         return Err(Refusal::new(Code::RequestWrong, "the token is for another request; nothing runs"));
     }
     if order.row.digest() != members.row_sha256 {
         return Err(Refusal::new(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs"));
     }
-    let http = match &order.row.executor {
-        Executor::Gate => {
-            redeemer.carry_out(verified).await?;
-            return Ok(Attempted::CarriedOut);
-        }
-        Executor::Http(http) => Some(http),
-        Executor::Mcp { .. } | Executor::Remote { .. } => None,
-    };
-    let Permit { operation, attempt, lease_until, credential } = redeemer.redeem(verified).await?;
+    Ok((frozen, verified))
+}
+
+/// Sends what a redeemed token permits, once.
+pub async fn send_permitted(row: &Row, frozen: &FrozenRequest, permit: Permit, now: fn() -> Timestamp, outbound: &Outbound) -> Attempted {
     pass(Seam::AfterRedeem);
-    let reply = match http {
-        Some(http) => send(http, &frozen, operation, lease_until, credential, now, outbound).await,
-        None => Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() },
+    let Permit { operation, attempt, lease_until, credential } = permit;
+    let reply = match &row.executor {
+        Executor::Http(http) => send(http, frozen, operation, lease_until, credential, now, outbound).await,
+        Executor::Gate | Executor::Mcp { .. } | Executor::Remote { .. } => {
+            Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() }
+        }
     };
     pass(Seam::AfterAnswer);
-    Ok(Attempted::Sent { operation, attempt, reply })
+    Attempted::Sent { operation, attempt, reply }
 }
 
 async fn send(
