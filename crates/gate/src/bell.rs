@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 use vidimus_core::ids::{CallId, Name};
 
-use crate::limits::{BELLS_MAX, WAIT_LOOK_MS, WAITS_MAX, WAITS_PER_AGENT_MAX};
+use crate::limits::{WAIT_LOOK_MS, WAITS_MAX, WAITS_PER_AGENT_MAX};
 
-/// Rings once for each call that may have changed.
+/// Rings for each call that may have changed; only those who wait for that call hear it.
 pub struct Bell {
-    rings: broadcast::Sender<Option<CallId>>,
+    waiting: Waiting,
     seated: Seated,
 }
+
+/// The calls that somebody waits for. The number is how often their bell was rung.
+type Waiting = Arc<Mutex<HashMap<CallId, watch::Sender<u64>>>>;
 
 /// How many of each agent's long polls wait.
 type Seated = Arc<Mutex<HashMap<Name, usize>>>;
@@ -21,18 +24,21 @@ type Seated = Arc<Mutex<HashMap<Name, usize>>>;
 impl Bell {
     /// A bell that nobody hears yet.
     pub fn new() -> Bell {
-        Bell { rings: broadcast::Sender::new(BELLS_MAX), seated: Seated::default() }
+        Bell { waiting: Waiting::default(), seated: Seated::default() }
     }
 
     /// Wakes those who wait for this call.
     pub fn ring(&self, call: CallId) {
-        // An error says that nobody listens, which is no fault.
-        let _ = self.rings.send(Some(call));
+        if let Some(rung) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(&call) {
+            rung.send_modify(|times| *times += 1);
+        }
     }
 
     /// Wakes all who wait, where it is not known which calls have changed.
     pub fn ring_all(&self) {
-        let _ = self.rings.send(None);
+        for rung in self.waiting.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            rung.send_modify(|times| *times += 1);
+        }
     }
 
     /// A place to wait in; none when the agent, or all of them together, have as many as they may.
@@ -48,8 +54,10 @@ impl Bell {
     }
 
     /// Begins to listen. Listen first, then look: a ring in between is not lost.
-    pub fn listen(&self) -> Listener {
-        Listener { rings: self.rings.subscribe() }
+    pub fn listen(&self, call: CallId) -> Listener {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let rings = waiting.entry(call).or_insert_with(|| watch::Sender::new(0)).subscribe();
+        Listener { waiting: self.waiting.clone(), call, rings }
     }
 }
 
@@ -75,25 +83,27 @@ impl Drop for Seat {
     }
 }
 
-/// One who waits.
+/// One who waits for a call, until it is dropped.
 pub struct Listener {
-    rings: broadcast::Receiver<Option<CallId>>,
+    waiting: Waiting,
+    call: CallId,
+    rings: watch::Receiver<u64>,
 }
 
 impl Listener {
-    /// Returns when it is time to look at the call again: at its ring, when rings were missed, and now and then.
-    pub async fn wait(&mut self, call: CallId) {
-        let rung = async {
-            loop {
-                match self.rings.recv().await {
-                    Ok(rung) if rung.is_none_or(|rung| rung == call) => return,
-                    Ok(_) => {}
-                    Err(broadcast::error::RecvError::Lagged(_)) => return,
-                    Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-                }
-            }
-        };
-        let _ = tokio::time::timeout(Duration::from_millis(WAIT_LOOK_MS), rung).await;
+    /// Returns when it is time to look at the call again: at its ring, and now and then.
+    pub async fn wait(&mut self) {
+        let _ = tokio::time::timeout(Duration::from_millis(WAIT_LOOK_MS), self.rings.changed()).await;
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // This one's own receiver still counts.
+        if waiting.get(&self.call).is_some_and(|rung| rung.receiver_count() <= 1) {
+            waiting.remove(&self.call);
+        }
     }
 }
 
@@ -114,5 +124,24 @@ mod tests {
         assert_eq!(seats.len(), WAITS_MAX);
         seats.clear();
         assert!(bell.seated.lock().expect("unpoisoned").is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_ring_is_heard_by_those_who_wait_for_its_call_and_is_not_lost_before_they_do() {
+        let bell = Bell::new();
+        let (one, other) = (CallId::from_random([1; 16]), CallId::from_random([2; 16]));
+        let (mut first, mut second, mut elsewhere) = (bell.listen(one), bell.listen(one), bell.listen(other));
+        bell.ring(one);
+        for listener in [&mut first, &mut second] {
+            assert!(listener.rings.has_changed().expect("a bell"));
+            listener.wait().await;
+        }
+        assert!(!elsewhere.rings.has_changed().expect("a bell"));
+        bell.ring_all();
+        elsewhere.wait().await;
+        drop(first);
+        assert_eq!(bell.waiting.lock().expect("unpoisoned").len(), 2, "one listener is left for each");
+        drop((second, elsewhere));
+        assert!(bell.waiting.lock().expect("unpoisoned").is_empty());
     }
 }

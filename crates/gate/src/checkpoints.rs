@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use vidimus_core::bytes::Digest;
 use vidimus_core::checkpoint::{self, Checkpoint};
@@ -73,6 +74,8 @@ pub enum HeadError {
 /// The newest signed head, for all who follow.
 pub struct Checkpoints {
     newest: watch::Sender<Arc<Signed>>,
+    /// The size of the newest one that the ledger keeps.
+    kept: watch::Sender<u64>,
 }
 
 impl Checkpoints {
@@ -89,8 +92,9 @@ impl Checkpoints {
         };
         store.verify(behind).await?;
         let signed = sign(keys, head)?;
-        publish(store, head_file, &signed).await?;
-        Ok(Checkpoints { newest: watch::Sender::new(Arc::new(signed)) })
+        head_file.write(&signed.note)?;
+        keep(store, &signed)?.await?;
+        Ok(Checkpoints { kept: watch::Sender::new(signed.size), newest: watch::Sender::new(Arc::new(signed)) })
     }
 
     /// The newest signed head.
@@ -111,28 +115,51 @@ impl Checkpoints {
         Some(signed)
     }
 
+    /// Returns once the ledger keeps a signed head over at least `size` records; none when that does not come in time.
+    pub async fn kept(&self, size: u64) -> Option<()> {
+        let mut kept = self.kept.subscribe();
+        let keeps = kept.wait_for(|kept| *kept >= size);
+        tokio::time::timeout(Duration::from_secs(CHECKPOINT_WAIT_S_MAX), keeps).await.ok()?.ok().map(drop)
+    }
+
     /// Signs each head that the store makes durable, the newest only when several came meanwhile. Ends with the token.
+    ///
+    /// A head is in its file before anyone sees it: what the file holds is durable already, so it is never ahead of the
+    /// database. The ledger's own copy, which receipts name, follows with its next commit.
     pub async fn run(&self, store: &Store, keys: &Keys, head_file: &HeadFile, ending: &CancellationToken) {
         let mut heads = store.heads();
+        let mut keeping = JoinSet::new();
         loop {
             let head = *heads.borrow_and_update();
             if head.size > self.newest().size {
-                let signed = async {
-                    let signed = sign(keys, head)?;
-                    publish(store, head_file, &signed).await?;
-                    Ok::<_, HeadError>(signed)
-                };
-                match signed.await {
+                match sign(keys, head).and_then(|signed| head_file.write(&signed.note).map(|()| signed).map_err(HeadError::from)) {
                     Ok(signed) => {
-                        self.newest.send_replace(Arc::new(signed));
+                        self.newest.send_replace(Arc::new(signed.clone()));
+                        self.keep(store, signed, &mut keeping);
                     }
                     Err(error) => crate::logging::failure("a head was not signed; the next one will be", &error),
                 }
             }
+            while keeping.try_join_next().is_some() {}
             tokio::select! {
-                () = ending.cancelled() => return,
-                changed = heads.changed() => if changed.is_err() { return },
+                () = ending.cancelled() => break,
+                changed = heads.changed() => if changed.is_err() { break },
             }
+        }
+        while keeping.join_next().await.is_some() {}
+    }
+
+    /// Hands a head to the ledger, in the order in which they are signed.
+    fn keep(&self, store: &Store, signed: Signed, keeping: &mut JoinSet<()>) {
+        let kept = self.kept.clone();
+        match keep(store, &signed) {
+            Ok(keeps) => drop(keeping.spawn(async move {
+                match keeps.await {
+                    Ok(()) => drop(kept.send_if_modified(|size| signed.size > std::mem::replace(size, signed.size.max(*size)))),
+                    Err(error) => crate::logging::failure("a signed head was not kept", &error),
+                }
+            })),
+            Err(error) => crate::logging::failure("a signed head was not kept", &error),
         }
     }
 }
@@ -159,11 +186,8 @@ fn sign(keys: &Keys, head: Head) -> Result<Signed, HeadError> {
     Ok(Signed { size: head.size, root: head.root, note })
 }
 
-/// Keeps the note in both places before anyone sees it: a published head that the gate forgets would look like a fork.
-/// The file first: what it holds is durable already, so it is never ahead of the database.
-async fn publish(store: &Store, head_file: &HeadFile, signed: &Signed) -> Result<(), HeadError> {
-    head_file.write(&signed.note)?;
+/// Queues the ledger's copy of a head; the future ends when it is durable.
+fn keep(store: &Store, signed: &Signed) -> Result<impl Future<Output = Result<(), StoreError>> + Send + use<>, HeadError> {
     let kept = StoredCheckpoint { size: signed.size, note: signed.note.clone() };
-    store.store_checkpoint(moment()?, kept).await?;
-    Ok(())
+    Ok(store.store_checkpoint(moment()?, kept))
 }

@@ -72,14 +72,12 @@ impl Gate {
     ///
     /// *Errors*: the refusal.
     pub async fn challenge(&self, session: &Session, request: RequestId, key_sha256: Digest) -> Result<Option<Challenge>, Rejection> {
-        if self.visible(session, request).await?.is_none() {
-            return Ok(None);
-        }
+        let Some(view) = self.visible(session, request).await? else { return Ok(None) };
         let asked = DecisionChallenge { request, person: session.person, key_sha256 };
         match self.store.decision_challenge(self.moment()?, asked).await? {
-            DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => {
+            DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head: _ } => {
                 let challenge = self.keys.challenges.issue(entropy::bytes()?, &request.to_string(), &key_sha256, issued_at);
-                let signed = self.checkpoints.covering(head.size).await.ok_or_else(late)?;
+                let signed = self.checkpoints.covering(view.position + 1).await.ok_or_else(late)?;
                 Ok(Some(Challenge { challenge, issued_at, expires_at, roster_sha256, checkpoint: signed.note.clone() }))
             }
             DecisionChallengeOutcome::NotFound => Ok(None),
@@ -118,10 +116,12 @@ impl Gate {
         let receipt = match outcome {
             DecisionOutcome::Recorded(receipt) => {
                 match begun {
+                    // Whoever waits for the call is woken when it has its answer.
                     Some((begun, ready)) => self.send_begun(view.call, begun, ready),
                     None => {
                         pass(Seam::AfterDecide);
                         self.nudge.notify_one();
+                        self.bell.ring(view.call);
                     }
                 }
                 receipt
@@ -130,7 +130,6 @@ impl Gate {
             DecisionOutcome::NotFound => return Ok(None),
             DecisionOutcome::Refused(refusal) => return Err(self.with_outcome(session, request, refusal).await?),
         };
-        self.bell.ring(view.call);
         self.receipt(receipt).await.map(Some)
     }
 
@@ -159,7 +158,7 @@ impl Gate {
     ///
     /// *Errors*: `checkpoint_late`.
     pub(crate) async fn proof_of(&self, position: u64) -> Result<(String, String, Vec<Digest>), Rejection> {
-        self.checkpoints.covering(position + 1).await.ok_or_else(late)?;
+        self.checkpoints.kept(position + 1).await.ok_or_else(late)?;
         // The first one that covers it, so that the same envelope gets the same receipt.
         let signed = self.store.checkpoint_covering(position).await?.ok_or_else(late)?;
         let record = self.store.records(position, 1, Vec::new()).await?;

@@ -168,12 +168,13 @@ impl HeadFile {
     pub fn write(&self, note: &str) -> Result<(), KeysError> {
         let is_first = !self.path.exists();
         let fresh = self.path.with_extension("new");
-        // What a crash left behind goes first, so that the new file is the gate's own and never what a link points to.
-        match fs::remove_file(&fresh) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&fresh)(error)),
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(at(&fresh))?;
+        // A new file is the gate's own and never what a link points to; what a crash left behind in its place goes first.
+        let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh);
+        let created = match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&fresh).and_then(|()| create()),
+            created => created,
+        };
+        let mut file = created.map_err(at(&fresh))?;
         file.write_all(note.as_bytes()).map_err(at(&fresh))?;
         if is_first {
             file.sync_all().map_err(at(&fresh))?;

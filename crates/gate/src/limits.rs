@@ -71,9 +71,6 @@ pub const WAITS_PER_AGENT_MAX: usize = 64;
 /// Long polls of all agents at a time. *Unit*: polls. Half of the connections: however many agents wait, people are let in.
 pub const WAITS_MAX: usize = CONNECTIONS_MAX / 2;
 
-/// Bells that a slow waiter may fall behind. *Unit*: bells. One that falls behind looks again.
-pub const BELLS_MAX: usize = 1024;
-
 /// Records of one batch of the log stream. *Unit*: records.
 pub const STREAM_BATCH_MAX: usize = 256;
 

@@ -9,15 +9,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
 use vidimus_core::time::Timestamp;
 
 use crate::Moment;
 use crate::error::{OpenError, StoreError};
 use crate::gate::GateCache;
-use crate::limits::{BATCH_MAX, QUEUE_MAX, READERS_MAX};
+use crate::limits::{ALONG_MAX, ALONG_MS, BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
 use crate::open::{self, FileLock};
 use crate::tx::{Cache, Tx};
@@ -40,13 +42,17 @@ struct Ran {
     settle: Settle,
 }
 
-struct Job {
+pub(crate) struct Job {
     moment: Moment,
     rank: Rank,
     run: Box<dyn FnOnce(&mut Tx<'_>) -> Ran + Send>,
 }
 
+/// What goes into the next batch, without making one.
+type Along = Arc<Mutex<Vec<Job>>>;
+
 pub(crate) struct Engine {
+    along: Along,
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     heads: watch::Receiver<Head>,
     readers: Readers,
@@ -54,6 +60,23 @@ pub(crate) struct Engine {
     commits: Arc<AtomicU64>,
     gate: GateCache,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A use case on its way to the writer, and where its outcome comes out.
+fn job<T, F>(moment: Moment, rank: Rank, use_case: F) -> (Job, oneshot::Receiver<Result<T, StoreError>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let run = Box::new(move |tx: &mut Tx<'_>| {
+        let outcome = use_case(tx);
+        let kept = outcome.is_ok();
+        // A caller that has gone away changes nothing: the outcome is in the database.
+        let settle: Settle = Box::new(move |commit| drop(reply.send(commit.and(outcome))));
+        Ran { kept, settle }
+    });
+    (Job { moment, rank, run }, answer)
 }
 
 impl Engine {
@@ -66,12 +89,23 @@ impl Engine {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
         let commits = Arc::new(AtomicU64::new(0));
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, commits: Arc::clone(&commits), _lock: Some(lock) };
+        let along = Along::default();
+        let writer = Writer {
+            db,
+            jobs,
+            along: Arc::clone(&along),
+            announce,
+            cache: Cache::default(),
+            failed: fail,
+            commits: Arc::clone(&commits),
+            _lock: Some(lock),
+        };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Engine {
+            along,
             queue: Mutex::new(Some(queue)),
             heads,
             readers,
@@ -89,10 +123,21 @@ impl Engine {
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
         let commits = Arc::new(AtomicU64::new(0));
-        let writer = Writer { db, jobs, announce, cache: Cache::default(), failed: fail, commits: Arc::clone(&commits), _lock: None };
+        let along = Along::default();
+        let writer = Writer {
+            db,
+            jobs,
+            along: Arc::clone(&along),
+            announce,
+            cache: Cache::default(),
+            failed: fail,
+            commits: Arc::clone(&commits),
+            _lock: None,
+        };
         let readers = Readers::of(vec![reader], Where::Here);
         Ok((
             Engine {
+                along,
                 queue: Mutex::new(Some(queue)),
                 heads,
                 readers,
@@ -120,18 +165,43 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        let run = Box::new(move |tx: &mut Tx<'_>| {
-            let outcome = use_case(tx);
-            let kept = outcome.is_ok();
-            // A caller that has gone away changes nothing: the outcome is in the database.
-            let settle: Settle = Box::new(move |commit| drop(reply.send(commit.and(outcome))));
-            Ran { kept, settle }
-        });
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(StoreError::Closed)?;
-        queue.send(Job { moment, rank, run }).await.map_err(|_| self.unanswered())?;
-        drop(queue);
+        let (job, answer) = job(moment, rank, use_case);
+        self.enqueue(job).await?;
         answer.await.map_err(|_| self.unanswered())?
+    }
+
+    async fn enqueue(&self, job: Job) -> Result<(), StoreError> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(StoreError::Closed)?;
+        queue.send(job).await.map_err(|_| self.unanswered())
+    }
+
+    /// Runs one use case in the next batch, in the order of these calls; it has a commit of its own only if none comes soon.
+    /// It is queued before this returns.
+    pub(crate) fn write_along<T, F>(
+        engine: &Arc<Engine>,
+        moment: Moment,
+        use_case: F,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (job, mut answer) = job(moment, Rank::Plain, use_case);
+        let waits = {
+            let mut along = engine.along.lock().unwrap_or_else(PoisonError::into_inner);
+            along.push(job);
+            engine.readers.run == Where::Aside && along.len() <= ALONG_MAX
+        };
+        let engine = Arc::clone(engine);
+        async move {
+            if waits && let Ok(answer) = timeout(Duration::from_millis(ALONG_MS), &mut answer).await {
+                return answer.map_err(|_| engine.unanswered())?;
+            }
+            // A use case that does nothing, for the batch that it makes.
+            let (nothing, _) = self::job(moment, Rank::Plain, |_| Ok(()));
+            engine.enqueue(nothing).await?;
+            answer.await.map_err(|_| engine.unanswered())?
+        }
     }
 
     /// Commits since the start that wrote to the disk.
@@ -200,6 +270,7 @@ impl Drop for Engine {
 pub(crate) struct Writer {
     db: Connection,
     jobs: mpsc::Receiver<Job>,
+    along: Along,
     announce: watch::Sender<Head>,
     cache: Cache,
     failed: watch::Sender<bool>,
@@ -223,6 +294,7 @@ impl Writer {
         {
             batch.push_back(next);
         }
+        batch.extend(self.along.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
         batch.make_contiguous().sort_by_key(|job| job.rank);
         batch
     }

@@ -12,6 +12,12 @@ pub const READERS_MAX: usize = 4;
 /// How long a statement waits for a lock. *Unit*: milliseconds. Only a reader meeting a log reset ever waits.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 
+/// How long a use case that goes along with others waits for them. *Unit*: milliseconds. Then it has a commit of its own.
+pub const ALONG_MS: u64 = 5;
+
+/// Use cases that wait to go along. *Unit*: use cases. Beyond it they do not wait.
+pub const ALONG_MAX: usize = 64;
+
 /// Statements kept prepared for each connection. *Unit*: statements. All of the store's fit.
 pub const STATEMENTS_MAX: usize = 256;
 

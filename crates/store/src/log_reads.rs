@@ -6,7 +6,7 @@ use vidimus_core::ids::Name;
 use vidimus_core::tree::{consistency_proof, inclusion_proof};
 
 use crate::codec::{count, optional_parsed};
-use crate::engine::Rank;
+use crate::engine::Engine;
 use crate::error::StoreError;
 use crate::limits::{RECORD_BYTES_PER_READ_MAX, RECORDS_PER_LOOK_MAX, RECORDS_PER_READ_MAX};
 use crate::log::{Head, LogRecord, StoredCheckpoint, read_head, read_node, to_i64};
@@ -38,17 +38,20 @@ impl Store {
         self.engine.read(move |db| consistency_proof(first, second, |node| read_node(db, node))).await
     }
 
-    /// Keeps a signed checkpoint of a head that was announced; one kept before for the same size stays.
-    pub async fn store_checkpoint(&self, moment: Moment, checkpoint: StoredCheckpoint) -> Result<(), StoreError> {
-        self.engine
-            .write(moment, Rank::Plain, move |tx| {
-                tx.execute(
-                    "INSERT INTO checkpoints (size, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                    params![to_i64(checkpoint.size)?, checkpoint.note],
-                )?;
-                Ok(())
-            })
-            .await
+    /// Keeps a signed checkpoint of a head that was announced; one kept before for the same size stays. It goes along with
+    /// the next commit, in the order of these calls, instead of having one of its own.
+    pub fn store_checkpoint(
+        &self,
+        moment: Moment,
+        checkpoint: StoredCheckpoint,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
+        Engine::write_along(&self.engine, moment, move |tx| {
+            tx.execute(
+                "INSERT INTO checkpoints (size, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                params![to_i64(checkpoint.size)?, checkpoint.note],
+            )?;
+            Ok(())
+        })
     }
 
     /// The checkpoint of the largest size.

@@ -19,7 +19,7 @@ impl Gate {
     pub async fn outcome(&self, agent: &AgentIdentity, call: CallId, wait: Duration) -> Result<Option<CallAnswer>, CallFault> {
         let seat = if wait.is_zero() { None } else { self.bell.seat(&agent.agent) };
         let deadline = Instant::now() + if seat.is_some() { wait } else { Duration::ZERO };
-        let mut listener = self.bell.listen();
+        let mut listener = self.bell.listen(call);
         loop {
             let Some(view) = self.store.call(agent.agent.clone(), call).await? else {
                 return Ok(None);
@@ -34,7 +34,7 @@ impl Gate {
             }
             let rung = async {
                 tokio::select! {
-                    () = listener.wait(call) => {}
+                    () = listener.wait() => {}
                     () = self.ending.cancelled() => {}
                 }
             };
