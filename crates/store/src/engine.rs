@@ -22,7 +22,7 @@ use crate::gate::GateCache;
 use crate::limits::{ALONG_MAX, ALONG_MS, BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
 use crate::open::{self, FileLock};
-use crate::tx::{Cache, Tx};
+use crate::tx::{Cache, Tx, prepared};
 
 /// Which use cases of a batch go first. In one batch, whoever stops something wins over whoever lets it go on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -327,7 +327,7 @@ impl Writer {
         }
         let mut settles = Vec::with_capacity(batch.len());
         let changes = self.db.total_changes();
-        let committed = self.transact(batch, &mut settles).and_then(|head| Ok(self.db.execute_batch("COMMIT").map(|()| head)?));
+        let committed = self.transact(batch, &mut settles).and_then(|head| Ok(prepared(&self.db, "COMMIT").map(|()| head)?));
         match committed {
             Ok(head) => {
                 if self.db.total_changes() > changes {
@@ -354,7 +354,7 @@ impl Writer {
 
     /// Carries a batch out inside one transaction, which is left open for the commit.
     fn transact(&mut self, batch: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Head, StoreError> {
-        self.db.execute_batch("BEGIN IMMEDIATE")?;
+        prepared(&self.db, "BEGIN IMMEDIATE")?;
         let mut staging = Staging::begin(&self.db)?;
         let recorded = last_now(&self.db)?;
         let mut now = recorded;
@@ -363,13 +363,13 @@ impl Writer {
             let Job { moment, run, .. } = job;
             now = now.max(moment.now);
             let mark = staging.mark();
-            self.db.execute_batch("SAVEPOINT use_case")?;
+            prepared(&self.db, "SAVEPOINT use_case")?;
             let mut tx = Tx::new(&self.db, now, moment.entropy, &mut staging, &mut self.cache);
             // A use case that panics is a defect of one call; the others of the batch must not pay for it.
             let ran = catch_unwind(AssertUnwindSafe(|| run(&mut tx)));
             let kept = ran.as_ref().is_ok_and(|ran| ran.kept);
             if kept {
-                self.db.execute_batch("RELEASE use_case")?;
+                prepared(&self.db, "RELEASE use_case")?;
             } else {
                 self.db.execute_batch("ROLLBACK TO use_case; RELEASE use_case")?;
                 staging.take_back(mark);
@@ -450,9 +450,9 @@ impl Readers {
 }
 
 fn in_snapshot<T>(db: &Connection, reading: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-    db.execute_batch("BEGIN")?;
+    prepared(db, "BEGIN")?;
     let outcome = catch_unwind(AssertUnwindSafe(|| reading(db))).unwrap_or(Err(StoreError::Closed));
-    db.execute_batch("ROLLBACK")?;
+    prepared(db, "ROLLBACK")?;
     outcome
 }
 

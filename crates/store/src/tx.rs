@@ -114,11 +114,11 @@ impl<'b> Tx<'b> {
 
     /// Runs an attempt; when a rule refuses it, everything it wrote and staged is taken back.
     pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce(&mut Tx<'b>) -> Attempt<T>) -> Result<Result<T, Refusal>, StoreError> {
-        self.db.execute_batch("SAVEPOINT attempt")?;
+        prepared(self.db, "SAVEPOINT attempt")?;
         let mark = self.staging.mark();
         match attempt(self) {
             Ok(value) => {
-                self.db.execute_batch("RELEASE attempt")?;
+                prepared(self.db, "RELEASE attempt")?;
                 Ok(Ok(value))
             }
             Err(Stop::Refused(refusal)) => {
@@ -241,6 +241,11 @@ impl<'b> Tx<'b> {
     ) -> Result<Vec<T>, StoreError> {
         list(self.db, sql, params, read)
     }
+}
+
+/// Begins or ends a transaction or a savepoint. Kept prepared: there are several in each use case.
+pub(crate) fn prepared(db: &Connection, sql: &str) -> rusqlite::Result<()> {
+    db.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 /// The one row of a query, if there is one.
