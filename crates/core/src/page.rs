@@ -11,6 +11,8 @@ words!(
         WriteUnknown = "write_unknown",
         /// A request has waited so long that others may decide it.
         RequestEscalated = "request_escalated",
+        /// A request waits for persons whom the roster does not have any more.
+        RequestUnanswerable = "request_unanswerable",
         /// The recovery key announced a change of the roster.
         RecoveryAnnounced = "recovery_announced",
     }

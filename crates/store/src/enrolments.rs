@@ -20,6 +20,7 @@ use crate::people::{InviteKind, StoredInvite, usable_invite};
 use crate::proposals::{Proposal, propose};
 use crate::table_changes::stage_table;
 use crate::tx::{Attempt, Entry, Tx, refuse};
+use crate::unanswerable;
 use crate::{Moment, Store};
 
 /// The first admin's enrolment.
@@ -248,7 +249,7 @@ pub(crate) fn stage_roster(
         .with_envelopes(envelopes)
         .with_body(Json::object([("roster", text_of_roster.into()), ("frozen", frozen.into())]));
     tx.stage(Entry { request: change.map(|change| change.members().request), ..entry })?;
-    Ok(())
+    unanswerable::tell(tx, roster)
 }
 
 fn everyone() -> Result<Name, Refusal> {

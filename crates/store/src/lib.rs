@@ -42,6 +42,7 @@ mod sweeps;
 mod table_changes;
 mod tokens;
 mod tx;
+mod unanswerable;
 mod verification;
 mod verification_operations;
 

@@ -165,7 +165,7 @@ fn waits(page: &Page) -> bool {
         PageReason::NeedsReconciliation | PageReason::WriteUnknown => {
             page.state.as_deref() == Some(OperationState::NeedsReconciliation.as_str())
         }
-        PageReason::RequestEscalated => page.state.as_deref() == Some(RequestState::Pending.as_str()),
+        PageReason::RequestEscalated | PageReason::RequestUnanswerable => page.state.as_deref() == Some(RequestState::Pending.as_str()),
         PageReason::RecoveryAnnounced => true,
     }
 }

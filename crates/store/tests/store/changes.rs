@@ -32,7 +32,7 @@ async fn change_table(gate: &mut Gate) {
 }
 
 /// Brings a version of the roster into force in which this key is stopped.
-async fn stop_key(gate: &mut Gate, key: PublicKey) {
+pub async fn stop_key(gate: &mut Gate, key: PublicKey) {
     let before = gate.roster().await;
     let mut next = Roster { version: before.version + 1, previous_sha256: Some(before.digest().expect("a digest")), ..before };
     for stopped in next.persons.iter_mut().flat_map(|person| &mut person.keys).filter(|held| held.key == key) {

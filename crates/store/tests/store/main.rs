@@ -21,5 +21,6 @@ mod referents;
 mod revoking;
 mod table_changes;
 mod tokens;
+mod unanswerable;
 mod verification;
 mod writes;
