@@ -132,6 +132,16 @@ async fn a_head_that_nobody_signed_locks_everything() {
         check(said.contains("Everything is locked"), || format!("the window says: {said}"))?;
         scene.count(Tool::Refund, 0).await?;
         scene.say("everything is locked with E-NET-4");
+        let kept = std::fs::read_dir(scene.profile.join("evidence"))?.count();
+        check(kept > 0, || "no evidence is kept".to_owned())?;
+        proxy.tell_the_truth();
+        billing.call(&call("refund", &REFUND.replace("invoice_842", "invoice_877"), "with-the-truth")?, 0).await?;
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(45);
+        while console.shows("#hard-locks").await? {
+            check(std::time::Instant::now() < deadline, || "it stays locked although a good head came".to_owned())?;
+            console.settled().await?;
+        }
+        scene.say("a signed head that extends the verified one ended it");
         scene.close(console).await
     })
     .await;

@@ -16,4 +16,5 @@ mod restarts;
 mod scene;
 mod second_person;
 mod tables;
+mod unknown_outcome;
 mod windows;

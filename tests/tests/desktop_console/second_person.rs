@@ -11,7 +11,7 @@ use vidimus_tests::desktop::Options;
 
 use crate::scene::{CREDIT, Outcome, PIN, REASON, REFUND, SOON, Scene, admit_console, ask, check, play, read_and_start, until_status};
 
-pub const WIRE: &str = r#"{"payee":"payee_acme","amount_minor":420000,"currency":"EUR","reference":"INV-1001"}"#;
+pub const WIRE: &str = r#"{"payee":"payee_makebelieve","amount_minor":420000,"currency":"EUR","reference":"INV-1001"}"#;
 /// Longer than the window asks for.
 pub const HELD: std::time::Duration = std::time::Duration::from_millis(1_900);
 
@@ -19,7 +19,7 @@ pub const HELD: std::time::Duration = std::time::Duration::from_millis(1_900);
 async fn approve_wire(console: &Console, request: &RequestId) -> Outcome<String> {
     read_and_start(console, request).await?;
     let asked = console.driver.text("#question legend").await?;
-    let answer = if asked.contains("mount") { "4200.00" } else { "payee_acme" };
+    let answer = if asked.contains("mount") { "4200.00" } else { "payee_makebelieve" };
     console.answer(answer).await?;
     console.driver.type_text("#reason", REASON).await?;
     console.type_pin("#pin", PIN).await?;

@@ -21,6 +21,9 @@ fn trusted_commands(nonce: &str) -> Vec<(&'static str, Value)> {
         ("review_next", json!({ "nonce": nonce })),
         ("review_close", json!({})),
         ("review_save_evidence", json!({ "nonce": nonce })),
+        ("review_desk", json!({})),
+        ("answer_state", json!({ "focused": true })),
+        ("answer_close", json!({})),
         ("enrolment_state", json!({})),
         ("enrolment_act", act.clone()),
         ("keys_state", json!({})),
@@ -36,7 +39,7 @@ fn trusted_commands(nonce: &str) -> Vec<(&'static str, Value)> {
 }
 
 /// Calls a command from the current page's own script: `null` when it was refused, else its answer.
-async fn invoke(console: &Console, command: &str, arguments: Value) -> Outcome<Result<Value, String>> {
+pub async fn invoke(console: &Console, command: &str, arguments: Value) -> Outcome<Result<Value, String>> {
     const CALL: &str = "const done = arguments[arguments.length - 1];\
         window.__TAURI_INTERNALS__.invoke(arguments[0], arguments[1]).then(\
         (answer) => done({ answer: answer === undefined ? null : answer }), (error) => done({ refused: JSON.stringify(error) }));";
@@ -129,7 +132,17 @@ async fn a_script_in_the_review_window_decides_nothing() {
         let told = billing.outcome(&asked.call, 0).await?;
         check(told.status.as_str() == "pending", || format!("the call is `{}`", told.status.as_str()))?;
         // The commands of other windows are not this one's either.
-        for command in ["enrolment_act", "keys_act", "inbox", "open_review", "save_settings"] {
+        for command in [
+            "enrolment_act",
+            "keys_act",
+            "answer_sign",
+            "answer_state",
+            "ask_provider",
+            "open_answer",
+            "inbox",
+            "open_review",
+            "save_settings",
+        ] {
             let arguments = json!({ "nonce": nonce, "action": "discard", "fields": {}, "request": request.to_string() });
             check(invoke(&console, command, arguments).await?.is_err(), || format!("a review window may call `{command}`"))?;
         }
