@@ -18,7 +18,7 @@ const RUN_AXE: &str = "const done = arguments[arguments.length - 1];\
     (found) => done(found.violations.map((rule) => `${rule.id} (${rule.impact}): ${rule.nodes[0].html}`)), (error) => done([String(error)]))";
 
 /// Takes pictures and collects what axe-core finds.
-struct Gallery {
+pub struct Gallery {
     axe: String,
     folder: PathBuf,
     theme: &'static str,
@@ -26,7 +26,20 @@ struct Gallery {
 }
 
 impl Gallery {
-    async fn look(&mut self, scene: &Scene, console: &Console, name: &str) -> Outcome {
+    pub fn open(theme: &'static str) -> Outcome<Gallery> {
+        let axe = std::fs::read_to_string(AXE).map_err(|error| format!("axe-core of the front end's packages: {error}"))?;
+        let folder = pictures();
+        std::fs::create_dir_all(&folder)?;
+        Ok(Gallery { axe, folder, theme, found: Vec::new() })
+    }
+
+    /// Fails where axe-core found something.
+    pub fn close(self, scene: &Scene) -> Outcome {
+        scene.say(&format!("pictures are in {}", self.folder.display()));
+        check(self.found.is_empty(), || format!("axe-core found:\n{}", self.found.join("\n")))
+    }
+
+    pub async fn look(&mut self, scene: &Scene, console: &Console, name: &str) -> Outcome {
         let path = self.folder.join(format!("{}-{name}.png", self.theme));
         console.picture(&path).await?;
         check(scene.desktop.colours(&path)? > 8, || format!("nothing is drawn in {}", path.display()))?;
@@ -50,10 +63,7 @@ async fn every_window_looks_as_it_should() {
 async fn gallery(name: &'static str, theme: &'static str) {
     let options = Options { display: Display::Virtual { width: 1440, height: 960 }, ..Options::default() };
     play(Scene::set(name, &["billing-approver", "support-lead"], options).await, async |scene| {
-        let axe = std::fs::read_to_string(AXE).map_err(|error| format!("axe-core of the front end's packages: {error}"))?;
-        let folder = pictures();
-        std::fs::create_dir_all(&folder)?;
-        let mut gallery = Gallery { axe, folder, theme, found: Vec::new() };
+        let mut gallery = Gallery::open(theme)?;
         let console = scene.open_console_in(theme).await?;
         enrolment(scene, &console, &mut gallery).await?;
         let (billing, support) = (scene.agent("billing")?, scene.agent("support")?);
@@ -70,8 +80,7 @@ async fn gallery(name: &'static str, theme: &'static str) {
         console.main().await?;
         gallery.look(scene, &console, "inbox-decided").await?;
         settings_and_keys(scene, &console, &mut gallery).await?;
-        scene.say(&format!("pictures are in {}", gallery.folder.display()));
-        check(gallery.found.is_empty(), || format!("axe-core found:\n{}", gallery.found.join("\n")))?;
+        gallery.close(scene)?;
         scene.close(console).await
     })
     .await;

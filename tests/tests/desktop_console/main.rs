@@ -9,6 +9,7 @@ mod denying;
 mod hostile;
 mod keyring_faults;
 mod looks;
+mod looks_of_people;
 mod mutations;
 mod notices;
 mod proxy;

@@ -228,7 +228,12 @@ pub async fn until_status(agent: &AgentClient, call: &CallAnswer, status: &str) 
 
 /// The console of a further person, admitted by the founder at the API.
 pub async fn admit_console(scene: &Scene, founder: &Approver, name: &str, roles: &[&str]) -> Outcome<Arc<Console>> {
-    let console = scene.open_console().await?;
+    admit_console_in(scene, founder, name, roles, "light").await
+}
+
+/// The same in a theme.
+pub async fn admit_console_in(scene: &Scene, founder: &Approver, name: &str, roles: &[&str], theme: &str) -> Outcome<Arc<Console>> {
+    let console = scene.open_console_in(theme).await?;
     console.enrol_waiting(&scene.home.invite(name, roles)?, PIN).await?;
     let admission = founder.client()?.requests(None).await?.requests.into_iter().find(|listed| listed.tool == "gate.roster.change");
     founder.approve(admission.ok_or("no admission waits")?.request, "admin").await?;

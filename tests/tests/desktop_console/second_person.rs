@@ -16,7 +16,7 @@ pub const WIRE: &str = r#"{"payee":"payee_makebelieve","amount_minor":420000,"cu
 pub const HELD: std::time::Duration = std::time::Duration::from_millis(1_900);
 
 /// Answers the value question of a wire, whichever it is, gives reason and PIN, and holds.
-async fn approve_wire(console: &Console, request: &RequestId) -> Outcome<String> {
+pub async fn approve_wire(console: &Console, request: &RequestId) -> Outcome<String> {
     read_and_start(console, request).await?;
     let asked = console.driver.text("#question legend").await?;
     let answer = if asked.contains("mount") { "4200.00" } else { "payee_makebelieve" };

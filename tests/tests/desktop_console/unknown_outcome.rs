@@ -12,7 +12,7 @@ use vidimus_tests::company::{Mode, Order, Tool};
 use vidimus_tests::console::Console;
 use vidimus_tests::desktop::{Options, Urgency};
 
-use crate::scene::{Outcome, PIN, SOON, Scene, admit_console, admit_person, ask, check, play, until_status};
+use crate::scene::{Outcome, PIN, SOON, Scene, admit_console_in, admit_person, ask, check, play, until_status};
 use crate::second_person::{HELD, WIRE};
 use crate::windows::invoke;
 
@@ -34,8 +34,13 @@ pub fn without_delay(table: String) -> String {
 }
 
 pub async fn in_doubt(scene: &Scene) -> Outcome<InDoubt> {
+    in_doubt_in(scene, "light").await
+}
+
+/// The same in a theme.
+pub async fn in_doubt_in(scene: &Scene, theme: &str) -> Outcome<InDoubt> {
     let robin = Approver::enrol(&scene.home.url(), &scene.invite, 7).await?;
-    let console = admit_console(scene, &robin, "Kim Example", &["treasury"]).await?;
+    let console = admit_console_in(scene, &robin, "Kim Example", &["treasury"], theme).await?;
     let lou = admit_person(scene, &robin, "Lou Example", &["treasury"], 11).await?;
     let agent = scene.agent("treasury")?;
     scene.inspector.order(Order::of(Tool::WireTransfer).mode(Mode::DropAfterEffect).times(1)).await?;
