@@ -9,7 +9,7 @@ use vidimus_core::checkpoint::Checkpoint;
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::evidence::{Evidence, evidence_sha256};
-use vidimus_core::frozen::{ChainLink, Draft, FrozenRequest, business_sha256};
+use vidimus_core::frozen::{ChainLink, Draft, FrozenRequest, Need, business_sha256};
 use vidimus_core::ids::{CallId, Environment, GateId, Name, PersonId, RequestId, RunId};
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationKey;
@@ -190,6 +190,12 @@ impl Log {
 
     /// The same with another last moment.
     pub fn freeze_until(&self, tool: &str, args: &str, expires_max_at: Timestamp) -> FrozenRequest {
+        let needs = self.table.row(&name(tool)).expect("a row").needs.clone();
+        self.freeze_for(tool, args, expires_max_at, needs)
+    }
+
+    /// The same with other needs than the row's.
+    pub fn freeze_for(&self, tool: &str, args: &str, expires_max_at: Timestamp, needs: Vec<Need>) -> FrozenRequest {
         let row = self.table.row(&name(tool)).expect("a row");
         let mut number = [7; 16];
         number[0] = u8::try_from(self.records.len()).expect("few");
@@ -211,7 +217,7 @@ impl Log {
             effect: row.effect,
             reversibility: row.reversibility.expect("money has one"),
             friction: row.reversibility.expect("money has one"),
-            needs: row.needs.clone(),
+            needs,
             business_sha256: business_sha256(&name(tool), Vec::new()).expect("a digest"),
             referents: Json::Object(row.referents.iter().map(|named| (named.arg.pointer(), REFERENT.into())).collect()),
             earlier: Vec::new(),

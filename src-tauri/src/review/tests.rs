@@ -1,11 +1,13 @@
+use vidimus_core::frozen::Need;
 use vidimus_core::ids::{Effect, Name};
 use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::record::RecordType;
 
 use super::page::{View, draw};
 use super::question::{Verdict, ask};
 use super::*;
 use crate::console::{Console, GateState, KeyState};
-use crate::testing::{Log, NOW_MS, review};
+use crate::testing::{Log, NOW_MS, at, review};
 
 /// Valid arguments of every tool of the fixture company that a person decides.
 const CALLS: [(&str, &str); 7] = [
@@ -272,4 +274,39 @@ fn the_pages_of_a_hostile_request_hold_no_markup_of_its_own() {
         assert_eq!(document.html.matches("<script").count(), 1);
         assert!(!document.html.contains("<img"));
     }
+}
+
+#[test]
+fn an_orphaned_request_is_not_approved_before_its_agent_is_back() {
+    let mut log = Log::founded(&["billing-approver"]);
+    let request = log.request("refund", CALLS[0].1);
+    for (orphaned, can_approve) in [(true, false), (false, true)] {
+        log.append(RecordType::RequestOrphaned, &[("orphaned", Json::Bool(orphaned))], Some(request), Vec::new(), None);
+        let (console, mut review, _directory) = opened(&log, &request);
+        see_all(&mut review);
+        let locks = super::locks::of(&console, &review, NOW_MS + 5_000);
+        assert_eq!(locks.can_approve(), can_approve, "{locks:?}");
+        assert_eq!(locks.hard.iter().any(|line| line.contains("E-REQ-12")), orphaned, "{locks:?}");
+        assert!(locks.can_deny());
+        let query =
+            crate::inbox::InboxQuery { view: crate::inbox::View::Waiting, search: String::new(), sort: crate::inbox::Sort::Expires };
+        let flags: Vec<_> = crate::inbox::page(&console, &query).rows[0].flags.iter().map(|flag| flag.id).collect();
+        assert_eq!(flags.contains(&"orphaned"), orphaned, "{flags:?}");
+    }
+}
+
+#[test]
+fn what_waited_too_long_is_decided_by_the_role_that_it_is_passed_on_to() {
+    let mut log = Log::founded(&["support-lead"]);
+    let needs = vec![Need { role: Name::parse("billing-approver").unwrap(), quorum: 1, escalate_to: Name::parse("support-lead").ok() }];
+    let frozen = log.freeze_for("refund", CALLS[0].1, at(1_800), needs);
+    let request = log.create(&frozen);
+    let (console, _directory) = log.console();
+    assert!(crate::inbox::decidable(&console).is_empty());
+    log.append(RecordType::RequestEscalated, &[], Some(request), Vec::new(), None);
+    let (console, _directory) = log.console();
+    assert_eq!(crate::inbox::decidable(&console).len(), 1);
+    let (console, mut review, _directory) = opened(&log, &request);
+    see_all(&mut review);
+    assert!(super::locks::of(&console, &review, NOW_MS + 5_000).can_approve());
 }
