@@ -113,6 +113,7 @@ fn bar() -> Element {
         .attr("id", "bar")
         .child(button("start-denying", strings::DENY).child(key("D")))
         .child(button("start-approving", strings::START_APPROVING).child(key("A")))
+        .child(button("start-retracting", strings::WITHDRAW_MINE).flag("hidden", true))
         .child(button("start-more-time", strings::MORE_TIME).child(key("E")))
         .child(
             el(Tag::Div)
@@ -122,7 +123,6 @@ fn bar() -> Element {
                 .child(el(Tag::P).attr("data-part", "standing").child(live("standing")))
                 .child(el(Tag::P).attr("id", "why").attr("data-part", "why").attr("role", "status").child(live("why"))),
         )
-        .child(button("start-retracting", strings::WITHDRAW_MINE).flag("hidden", true))
         .child(button("start-revoking", strings::STOP_IT).flag("hidden", true))
         .child(button("desk", strings::OPEN_RECONCILE).flag("hidden", true))
 }

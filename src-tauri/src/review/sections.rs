@@ -289,7 +289,9 @@ pub fn others(console: &Console, card: &Card) -> Vec<String> {
     let given = approvals.iter().zip(1..).map(|(decision, number)| {
         strings::approved_by(number, &approver_name(console, decision), &time::hour_minute(decision.at_ms, &console.zone))
     });
-    let later = approvals.iter().any(|decision| decision.reason.is_some()).then(|| strings::REASONS_LATER.to_owned());
+    let own = crate::review::acts::stands(console, &decisions);
+    let has_reasons = approvals.iter().any(|decision| decision.reason.is_some());
+    let later = (has_reasons && !own).then(|| strings::REASONS_LATER.to_owned());
     std::iter::once(strings::different_people(needed)).chain(given).chain(later).collect()
 }
 

@@ -115,8 +115,9 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         left: left(&locks, &listed, now_ms),
         expires: expires(console, &locks, &listed, now_ms),
         approvals: strings::approvals(needed, listed.given),
-        why_is_hard: !locks.hard.is_empty() && review.receipt.is_none(),
-        why: why(&locks, review),
+        // Who approved is told what it waits for, and can take that back: nothing is wrong.
+        why_is_hard: !locks.hard.is_empty() && review.receipt.is_none() && !acts.retract,
+        why: if acts.retract { String::new() } else { why(&locks, review) },
         seen: strings::seen(review.parts.count() - unseen.len(), review.parts.count()),
         pin_note: if pin_needed { strings::PIN_NEEDED.to_owned() } else { strings::PIN_NOT_NEEDED.to_owned() },
         pin_needed,

@@ -148,7 +148,10 @@ fn drawn(tool: &str, value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element
             }
             match (&value.reading, &node.format) {
                 (Some(Reading::Account { grouped, checked }), _) => {
-                    drawn.push(el(Tag::Div).class("reading").text(format!("= {}", one_line(grouped))));
+                    // Another kind of name has no groups to be read in.
+                    if checked.is_some() {
+                        drawn.push(el(Tag::Div).class("reading").text(format!("= {}", one_line(grouped))));
+                    }
                     drawn.push(checksum(*checked));
                 }
                 (_, Some(Format::Date)) => {

@@ -111,18 +111,21 @@ pub fn forward_changes(app: &AppHandle, console: &Shared) {
     let mut changes = console.changes();
     tauri::async_runtime::spawn(async move {
         loop {
-            let added = match changes.recv().await {
+            let created = match changes.recv().await {
                 Ok(Change::Log(applied)) => {
                     if applied.created.is_empty() && applied.changed.is_empty() && !applied.rules_changed && !applied.outcomes_changed {
                         continue;
                     }
-                    applied.created.len()
+                    applied.created
                 }
-                Ok(Change::State | Change::Opened(_)) => 0,
-                Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => 0,
+                Ok(Change::State | Change::Opened(_)) => Vec::new(),
+                Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => Vec::new(),
                 Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
             };
-            let waiting = inbox::decidable(&console).len();
+            let decidable = inbox::decidable(&console);
+            let waiting = decidable.len();
+            // What somebody else has to decide is no news here.
+            let added = decidable.iter().filter(|card| created.contains(&card.listed.request)).count();
             let announcement = if added == 0 { String::new() } else { strings::announcement(added, waiting) };
             let changed = InboxChanged { waiting: waiting.to_string(), added: added.to_string(), announcement };
             // A main window that is gone is told nothing.

@@ -7,7 +7,7 @@ const apply = (state) => {
   for (const name of ["gate", "clock", "key", "age", "seen", "why", "too_early", "warning"]) write(name, state[name]);
   if (page.contentVersion !== state.content_version && !typed() && !state.receipt) { location.reload(); return; }
   one("#why").classList.toggle("hard", state.why_is_hard);
-  lines("#locks", state.hard_locks.concat(moves() ? state.soft_locks : []));
+  lines("#locks", state.hard_locks.length > 0 || !moves() ? [] : state.soft_locks);
   lines("#hard-locks", state.hard_locks);
   lines("#progress", state.progress);
   lines("#files", state.files);

@@ -7,7 +7,7 @@ const apply = (state) => {
   for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "why", "seen", "pin_note", "approve_label", "deny_note", "standing", "closing", "notice", "more_time", "kept"]) write(name, state[name]);
   if (page.contentVersion !== state.content_version && !typed()) { location.reload(); return; }
   one("#why").classList.toggle("hard", state.why_is_hard);
-  lines("#locks", state.hard_locks.concat(state.soft_locks));
+  lines("#locks", state.hard_locks.length > 0 ? [] : state.soft_locks);
   lines("#hard-locks", state.hard_locks);
   lines("#progress", state.progress);
   // What was typed stays readable, to be copied.
@@ -23,6 +23,8 @@ const apply = (state) => {
   disable(one("#start-denying"), state.ended);
   disable(one("#start-more-time"), state.ended);
   for (const selector of ["#start-retracting", "#retract-mine"]) one(selector).hidden = !state.can_retract;
+  // Who approved approves no more: what can be done instead stands there.
+  one("#start-approving").hidden = state.can_retract;
   for (const selector of ["#start-revoking", "#stop-it"]) one(selector).hidden = !state.can_revoke;
   for (const selector of ["#desk", "#to-desk"]) one(selector).hidden = !state.in_doubt;
   one("#closing-row").hidden = state.closing === "";
@@ -85,6 +87,7 @@ const show = (name) => {
 };
 const tell = (name) => call("review_panel", { nonce, panel: name === null ? "none" : name }).then(apply, () => {});
 const open = (name) => {
+  if (latest && latest.can_retract && name === "approve") name = "retract";
   if (latest && latest.ended && ["approve", "deny", "more-time"].includes(name)) return;
   if (receiptShown && !["retract", "revoke"].includes(name)) return;
   // What was being decided is gone on with after more time was given.

@@ -8,11 +8,11 @@ use vidimus_api::client::AgentClient;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::reconciliation::Answer;
 use vidimus_tests::approver::Approver;
-use vidimus_tests::company::{Mode, Order, Tool};
+use vidimus_tests::company::{Mode, Order, StatusQuery, Tool};
 use vidimus_tests::console::Console;
 use vidimus_tests::desktop::{Options, Urgency};
 
-use crate::scene::{Outcome, PIN, SOON, Scene, admit_console_in, admit_person, ask, check, play, until_status};
+use crate::scene::{Outcome, PIN, REASON, SOON, Scene, admit_console_in, admit_person, ask, check, play, read_and_start, until_status};
 use crate::second_person::{HELD, WIRE};
 use crate::windows::invoke;
 
@@ -171,4 +171,59 @@ async fn hostile(console: &Console, operation: &OperationKey) -> Outcome {
     let _ = console.driver.execute("location.href = arguments[0]", vec![address.into()]).await;
     console.settled().await?;
     check(console.driver.url().await? == own, || "the main window went to the answer".to_owned())
+}
+
+/// By keys alone, where one person is enough: the provider is asked first, and asked again once it can tell.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_is_asked_and_one_person_answers_by_keys_alone() {
+    const CANCEL: &str = r#"{"subscription":"sub_77","effective":"2026-12-31","reason":"moving abroad"}"#;
+    let name = "a_provider_is_asked_and_one_person_answers_by_keys_alone";
+    play(Scene::set(name, &["billing-approver"], Options::default()).await, async |scene| {
+        let console = scene.founder().await?;
+        let billing = scene.agent("billing")?;
+        let order = Order::of(Tool::CancelSubscription).mode(Mode::DropAfterEffect).times(1).status(StatusQuery::Absent);
+        scene.inspector.order(order).await?;
+        let (asked, request) = ask(&billing, "cancel_subscription", CANCEL, "cancelled").await?;
+        read_and_start(&console, &request).await?;
+        console.approve_with_reason(REASON, PIN).await?;
+        console.receipt().await?;
+        let told = until_status(&billing, &asked, "needs_reconciliation").await?;
+        let operation = told.operation.ok_or("the call names no operation")?;
+        console.driver.wait_for_text("#receipt", "E-EXE-2").await?;
+        // What leads to the desk stands in the receipt.
+        console.driver.click("#to-desk").await?;
+        console.main().await?;
+        console.driver.wait_for("[data-operation]").await?;
+        console.driver.keys("j").await?;
+        console.driver.wait_for("[data-part=ask][aria-disabled=false]").await?;
+        console.driver.click("[data-part=ask]").await?;
+        console.driver.wait_for_text("[data-part=provider]", "The provider").await?;
+        let said = console.driver.text("[data-part=provider]").await?;
+        scene.say(&format!("asked while it cannot tell: {said}"));
+        until_status(&billing, &asked, "needs_reconciliation").await?;
+
+        console.driver.keys("a").await?;
+        console.driver.window_with_url(&format!("{ANSWER}localhost/{operation}")).await?;
+        console.driver.wait_for("#start-answering[aria-disabled=false]").await?;
+        console.read_all().await?;
+        console.driver.keys("a").await?;
+        console.driver.wait_for("#answer-panel:not([hidden]) h2").await?;
+        for keys in ["\u{e004}", " ", "\u{e004}", "C-7719", "\u{e004}", "\u{e004}"] {
+            console.driver.keys(keys).await?;
+        }
+        if console.shows("#pin").await? {
+            console.driver.keys("\u{e004}").await?;
+            console.driver.keys(PIN).await?;
+        }
+        console.unlocked("#sign").await?;
+        console.driver.keys("\u{e004}").await?;
+        console.driver.keys("\u{e007}").await?;
+        let receipt = console.receipt().await?;
+        check(receipt.contains("Enough people said the same"), || format!("the receipt says: {receipt}"))?;
+        until_status(&billing, &asked, "executed").await?;
+        scene.count(Tool::CancelSubscription, 1).await?;
+        scene.say("one person was enough, and answered by keys alone");
+        scene.close(console).await
+    })
+    .await;
 }
