@@ -425,7 +425,7 @@ pub fn tally(subject: &Subject<'_>, answers: &[GivenAnswer], roster: &Roster) ->
     let what = |given: &GivenAnswer| (given.answer, given.amount_minor);
     let conflict = standing.iter().any(|one| {
         let differs = |other: &&GivenAnswer| other.answer.input().is_some() && what(one) != what(other);
-        one.answer.input().is_some() && standing.iter().any(|other| differs(&other))
+        one.answer.input().is_some() && standing.iter().any(differs)
     });
     let (mut given, mut reached) = (0, needed > 0);
     for need in &needs {

@@ -184,7 +184,7 @@ fn each_answer_leads_to_its_own_state() {
     ];
     for (answer, amount_minor, input, state) in cases {
         let world = world(1).with(|world| (world.statement.answer, world.statement.amount_minor) = (answer, amount_minor));
-        let judged = world.judged().expect(answer.as_str());
+        let judged = world.judged().unwrap_or_else(|code| panic!("{answer}: {code}"));
         assert_eq!((judged.input, judged.state), (input, state), "{answer}");
     }
     for state in OperationState::ALL.iter().filter(|state| state.is_final()) {

@@ -398,3 +398,78 @@ async fn an_edited_state_takes_no_answer() {
     crate::forged::forge(&mut gate, "UPDATE operations SET state = 'succeeded', ended_at = 1 WHERE kind = 'money'");
     assert_eq!(refused(&gate, sent).await, Code::LedgerContradicted);
 }
+
+/// A refund that has come to this state, and how many attempts were made.
+async fn refund_in(gate: &Gate, bea: &Approver, cem: &Approver, wanted: OperationState) -> (OperationKey, u32) {
+    if matches!(wanted, OperationState::Reserved | OperationState::NotStarted) {
+        let (_, request) = gate.wait_for("refund", r#"{"invoice":"842","amount_minor":1500,"currency":"EUR"}"#).await;
+        let operation = gate.approve(bea, request, "billing-approver").await.operation.expect("a quorum");
+        if wanted == OperationState::NotStarted {
+            gate.advance_s(600);
+            due(gate).await;
+        }
+        return (operation, 0);
+    }
+    let (_, operation) = at_work(gate, bea, cem, "refund").await;
+    match wanted {
+        OperationState::Reserved | OperationState::NotStarted | OperationState::Executing => {}
+        OperationState::Succeeded => drop(answer(gate, operation, 1, Attempted::Done).await),
+        OperationState::Failed => drop(answer(gate, operation, 1, Attempted::NoEffect).await),
+        OperationState::Unknown => drop(answer(gate, operation, 1, Attempted::Unclear).await),
+        OperationState::NeedsReconciliation | OperationState::Partial | OperationState::NotHappened => {
+            answer(gate, operation, 1, Attempted::Unclear).await;
+            gate.advance_s(3600);
+            due(gate).await;
+            let (said, part) = match wanted {
+                OperationState::Partial => (Answer::Partly, Some(700)),
+                OperationState::NotHappened => (Answer::NotHappened, None),
+                _ => return (operation, 1),
+            };
+            let twist = move |statement: &mut ReconciliationStatement| statement.amount_minor = part;
+            say(gate, bea, operation, said, "billing-approver", &twist).await;
+        }
+    }
+    (operation, 1)
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_awaited_is_evidence_in_every_state() {
+    for wanted in OperationState::ALL {
+        let (gate, _, bea, cem) = Gate::with_people().await;
+        let (operation, attempt) = refund_in(&gate, &bea, &cem, *wanted).await;
+        assert_eq!(state(&gate, operation).await, (*wanted, attempt));
+        // Of an attempt that is not at work: the one after it, and, once it has ended, itself.
+        let mut others = vec![attempt + 1];
+        if *wanted != OperationState::Executing {
+            others.push(attempt);
+        }
+        for other in others {
+            for late in [Attempted::Done, Attempted::NothingSent, Attempted::NoEffect, Attempted::Unclear] {
+                let size = gate.size().await;
+                assert_eq!(answer(&gate, operation, other, late).await, AnswerOutcome::Evidence(*wanted), "{wanted} {other} {late:?}");
+                assert_eq!(gate.told_since(size).await, ["evidence_recorded"], "{wanted} {other} {late:?}");
+            }
+        }
+        assert_eq!(state(&gate, operation).await, (*wanted, attempt), "nothing moved");
+        gate.store.verify(None).await.expect("the log holds");
+    }
+}
+
+#[tokio::test]
+async fn only_an_outcome_that_waits_for_people_takes_their_answer() {
+    for wanted in OperationState::ALL {
+        let (gate, _, bea, cem) = Gate::with_people().await;
+        let (operation, _) = refund_in(&gate, &bea, &cem, *wanted).await;
+        let (_, outcome) = challenge(&gate, &bea, operation, &["billing-approver"]).await;
+        let takes_one = *wanted == OperationState::NeedsReconciliation || wanted.is_final();
+        assert_eq!(matches!(outcome, OperationChallengeOutcome::Issued { .. }), takes_one, "{wanted}: {outcome:?}");
+        if !takes_one || *wanted == OperationState::NeedsReconciliation {
+            continue;
+        }
+        for said in [Answer::Happened, Answer::Partly, Answer::NotHappened, Answer::StillUnknown] {
+            let sent = signed(&gate, &bea, operation, said, "billing-approver", &plain).await;
+            assert_eq!(refused(&gate, sent).await, Code::OperationStateWrong, "{wanted} {said}");
+        }
+        assert_eq!(say(&gate, &bea, operation, Answer::Note, "billing-approver", &plain).await.state, *wanted);
+    }
+}
