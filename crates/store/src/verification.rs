@@ -302,7 +302,6 @@ impl Walk<'_> {
         if signed != self.table.as_ref().map(|table| table.digest()) {
             return contradicted("the effect table in force is not the one that was signed");
         }
-        self.operations.finish(self.db)?;
         same_agents(self.db, &self.agents)
     }
 }

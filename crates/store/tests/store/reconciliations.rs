@@ -379,9 +379,9 @@ async fn a_final_state_that_nobody_signed_is_found_at_the_start() {
     let forgeries = [
         (
             "UPDATE operations SET state = 'not_happened', ended_at = 1, lease_until = NULL WHERE kind = 'money'",
-            "is not where the log has it",
+            "is not where the log left it",
         ),
-        ("DELETE FROM operations", "an operation that is on record is gone"),
+        ("DELETE FROM operations", "the ledger has other operations than the log"),
     ];
     for (sql, words) in forgeries {
         let (mut gate, ..) = lost_wire().await;
