@@ -183,7 +183,7 @@ fn hand_in(
         let statement = Enrolment {
             gate: offer.gate,
             environment: offer.environment,
-            invite_sha256,
+            invite_sha256: Some(invite_sha256),
             key_use,
             key: key.public(),
             person: offer.person,
@@ -209,7 +209,7 @@ fn hand_in(
             let genesis = Genesis { roster, table_sha256: offer.table_sha256, invite_sha256, issued_at: offer.now };
             (Some(text_of(&genesis.sign(approval)?)?), digest)
         }
-        InviteKind::Person => {
+        InviteKind::Person | InviteKind::Device => {
             let text = offer.roster.as_deref().ok_or(EnrolmentFault::OtherGate)?;
             (None, Roster::parse(text.as_bytes())?.digest()?)
         }

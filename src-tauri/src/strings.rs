@@ -634,6 +634,7 @@ texts! {
     FACT_FOUNDS = "This invitation";
     FOUNDS_WORDS = "makes you the first administrator; you also sign the first effect table";
     JOINS_WORDS = "proposes you; an administrator confirms";
+    SECOND_DEVICE_WORDS = "adds this computer to your others; an administrator confirms";
     FACT_INVITE_ENDS = "Valid until";
     CHOOSE_PIN = "Choose a PIN";
     PIN_WORDS = "Your keys are made on this computer and kept in the system keyring. They never leave it. The PIN unlocks the one that signs decisions; it cannot be recovered.";

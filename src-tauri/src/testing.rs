@@ -89,7 +89,7 @@ impl Log {
         let digest = log.roster.digest().expect("a digest").to_string();
         log.append(
             RecordType::RosterChanged,
-            &[("version", 1_u32.into()), ("roster_sha256", digest.into())],
+            &[("version", 1_u32.into()), ("roster_sha256", digest.into()), ("by", "genesis".into())],
             None,
             vec![envelope.clone()],
             Some(Json::object([("roster", roster_text.into())])),

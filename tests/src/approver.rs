@@ -266,7 +266,7 @@ pub fn enrolment(
         let statement = Enrolment {
             gate: offer.gate,
             environment: offer.environment,
-            invite_sha256,
+            invite_sha256: Some(invite_sha256),
             key_use,
             key: key.public(),
             person: offer.person,
@@ -277,7 +277,7 @@ pub fn enrolment(
         raw(&statement.sign(key)?)
     };
     let genesis = match offer.kind {
-        InviteKind::Person => None,
+        InviteKind::Person | InviteKind::Device => None,
         InviteKind::Genesis => {
             let first = Admission {
                 person: offer.person,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use vidimus_core::bytes::{Digest, Nonce, base64url_decode, base64url_encode};
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::ids::{Environment, GateId};
+use vidimus_core::ids::{Environment, GateId, PersonId};
 use vidimus_core::json::{Fields, Json, Limits, parse_canonical};
 use vidimus_core::sign::PublicKey;
 use vidimus_core::time::Timestamp;
@@ -28,6 +28,8 @@ pub enum InviteKind {
     Genesis,
     /// A further person: joins it.
     Person,
+    /// A further desktop of a person in the roster.
+    Device,
 }
 
 impl InviteKind {
@@ -36,6 +38,7 @@ impl InviteKind {
         match self {
             InviteKind::Genesis => "genesis",
             InviteKind::Person => "person",
+            InviteKind::Device => "device",
         }
     }
 }
@@ -44,7 +47,7 @@ impl FromStr for InviteKind {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<InviteKind, Refusal> {
-        [InviteKind::Genesis, InviteKind::Person]
+        [InviteKind::Genesis, InviteKind::Person, InviteKind::Device]
             .into_iter()
             .find(|kind| kind.as_str() == text)
             .ok_or_else(|| Refusal::new(Code::FieldMalformed, "the kind of the invite is unknown; update this program"))
@@ -66,6 +69,8 @@ pub struct Invite {
     pub code: Nonce,
     /// What it is for.
     pub kind: InviteKind,
+    /// Whose desktop it is for; none but for a device.
+    pub person: Option<PersonId>,
     /// The person's name.
     pub name: String,
     /// The roles offered.
@@ -87,6 +92,7 @@ impl Invite {
             ("log_key", self.log_key.into()),
             ("code", self.code.into()),
             ("kind", self.kind.as_str().into()),
+            ("person", self.person.map(|person| person.to_string()).into()),
             ("name", self.name.as_str().into()),
             ("roles", Json::array(self.roles.iter().map(String::as_str))),
             ("expires_at", self.expires_at.into()),
@@ -109,7 +115,7 @@ impl FromStr for Invite {
         let encoded = line.strip_prefix(PREFIX).filter(|_| line.len() <= INVITE_BYTES_MAX).ok_or_else(malformed)?;
         let bytes = base64url_decode(encoded).map_err(|_| malformed())?;
         let json = parse_canonical(&bytes, &Limits::MONEY)?;
-        let names = ["v", "url", "gate", "environment", "log_key", "code", "kind", "name", "roles", "expires_at"];
+        let names = ["v", "url", "gate", "environment", "log_key", "code", "kind", "person", "name", "roles", "expires_at"];
         let fields = Fields::exactly(&json, &names)?;
         if fields.integer("v")? != 1 {
             return Err(
@@ -123,6 +129,7 @@ impl FromStr for Invite {
             log_key: fields.parsed("log_key")?,
             code: fields.nonce("code")?,
             kind: fields.parsed("kind")?,
+            person: fields.optional_parsed("person")?,
             name: fields.string("name")?.to_owned(),
             roles: fields.strings("roles")?.into_iter().map(str::to_owned).collect(),
             expires_at: fields.timestamp("expires_at")?,
@@ -131,6 +138,10 @@ impl FromStr for Invite {
             return Err(
                 Refusal::new(Code::FieldMalformed, "the invite's gate is not the one of its key; ask for another invite").at("/gate")
             );
+        }
+        if (invite.kind == InviteKind::Device) != invite.person.is_some() {
+            return Err(Refusal::new(Code::FieldMalformed, "an invite names a person exactly where it is for a desktop; ask for another")
+                .at("/person"));
         }
         Ok(invite)
     }
@@ -156,6 +167,7 @@ mod tests {
             log_key,
             code: Nonce::from_bytes([2; 32]),
             kind: InviteKind::Person,
+            person: None,
             name: "Ada Example".to_owned(),
             roles: vec!["admin".to_owned()],
             expires_at: Timestamp::MIN.plus_s(60),
@@ -166,6 +178,10 @@ mod tests {
     fn an_invite_reads_back() {
         let line = invite().to_line().expect("an invite is text");
         assert_eq!(format!(" {line}\n").parse(), Ok(invite()));
+        let device = Invite { kind: InviteKind::Device, person: Some(PersonId::from_random([4; 16])), ..invite() };
+        assert_eq!(device.to_line().expect("an invite is text").parse(), Ok(device.clone()));
+        let nobodys = Invite { person: None, ..device }.to_line().expect("an invite is text");
+        assert_eq!(nobodys.parse::<Invite>().expect_err("nobody's desktop").path.as_deref(), Some("/person"));
     }
 
     #[test]

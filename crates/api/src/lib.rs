@@ -16,6 +16,7 @@ pub mod operation;
 pub mod page;
 pub mod problem;
 pub mod request;
+pub mod roster;
 pub mod session;
 pub mod table;
 

@@ -193,6 +193,10 @@ pub const fn status(code: Code) -> u16 {
         | Code::RequestRevoked
         | Code::RequestOrphaned
         | Code::RosterStale
+        | Code::LastAdmin
+        | Code::RecoveryVetoed
+        | Code::RecoveryNotWaiting
+        | Code::RecoveryTooEarly
         | Code::TableStale
         | Code::TableUnchanged
         | Code::RowStale

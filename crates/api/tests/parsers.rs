@@ -74,6 +74,7 @@ fn changed_invites_are_the_same_invite_or_refused() {
         log_key,
         code: Nonce::from_bytes([2; 32]),
         kind: InviteKind::Genesis,
+        person: None,
         name: "Ada Example".to_owned(),
         roles: vec!["admin".to_owned()],
         expires_at: Timestamp::MIN.plus_s(60),

@@ -122,6 +122,14 @@ codes! {
     TableStale = "table_stale",
     /// A proposed effect table says what the one in force says.
     TableUnchanged = "table_unchanged",
+    /// No admin would be left who can sign.
+    LastAdmin = "last_admin",
+    /// A recovery was vetoed.
+    RecoveryVetoed = "recovery_vetoed",
+    /// No such recovery waits.
+    RecoveryNotWaiting = "recovery_not_waiting",
+    /// A recovery took effect before everybody had the time to object.
+    RecoveryTooEarly = "recovery_too_early",
     /// A genesis statement does not hold a first roster.
     GenesisMalformed = "genesis_malformed",
     /// An invitation is unknown, used or expired.

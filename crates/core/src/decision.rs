@@ -11,7 +11,7 @@ use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
 use crate::json::{Fields, Json, Limits, parse_canonical};
 use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
 use crate::request::{self, RequestInput, RequestState};
-use crate::roster::{ADMIN, Admission, KeyUse, Roster};
+use crate::roster::{ADMIN, KeyUse, Roster, RosterChange};
 use crate::sign::{PublicKey, SecretKey};
 use crate::statement::same_gate;
 use crate::table::{TABLE_CHANGE, Table, TableChange, next_table};
@@ -464,8 +464,8 @@ pub fn still_approved(frozen: &FrozenRequest, escalated: bool, approvals: &[Appr
 /// The roster that an approved change leads to, from signed bytes alone: the frozen request, its approvals, the roster before.
 ///
 /// What every reader of the log asks before it believes a later version, so that no gate can put another one in its place.
-/// *Errors*: `tool_wrong` for another tool's request, those of [`approval_on_record`], [`still_approved`] and
-/// [`Admission::next_roster`].
+/// *Errors*: `tool_wrong` for another tool's request, `enrolment_wrong` for keys that somebody else asks to add, those of
+/// [`approval_on_record`], [`still_approved`] and [`RosterChange::next_roster`].
 pub fn approved_roster(frozen: &FrozenRequest, envelopes: &[Envelope], previous: &Roster) -> Result<Roster, Refusal> {
     let members = frozen.members();
     if members.tool.as_str() != ROSTER_CHANGE || !members.needs.iter().any(|need| need.role.as_str() == ADMIN) {
@@ -474,7 +474,24 @@ pub fn approved_roster(frozen: &FrozenRequest, envelopes: &[Envelope], previous:
     let approvals = envelopes.iter().map(|envelope| approval_on_record(envelope, frozen, previous).map(|(approval, _)| approval));
     // No row of the gate's own is passed on.
     still_approved(frozen, false, &approvals.collect::<Result<Vec<_>, _>>()?, previous)?;
-    Admission::next_roster(&members.args, previous)
+    roster_change(frozen, previous)
+}
+
+/// The roster that a frozen `gate.roster.change` leads to, whoever approved it. Whose keys it adds has asked for them, and so
+/// has not decided.
+///
+/// *Errors*: `enrolment_wrong`, those of [`RosterChange::next_roster`].
+pub fn roster_change(frozen: &FrozenRequest, previous: &Roster) -> Result<Roster, Refusal> {
+    let members = frozen.members();
+    let change = RosterChange::parse(&members.args)?;
+    if change.is_asked_by_its_person() && members.proposer != Some(*change.person()) {
+        return Err(refuse(
+            Code::EnrolmentWrong,
+            "/proposer",
+            "keys are added at the request of the person who holds them, of nobody else",
+        ));
+    }
+    RosterChange::next_roster(&members.args, previous)
 }
 
 /// The table that an approved change leads to, from signed bytes alone: the frozen request, its approvals, the roster at the

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bytes;
+pub mod chain;
 pub mod challenge;
 pub mod checkpoint;
 pub mod code;
@@ -20,6 +21,7 @@ pub mod page;
 pub mod paseto;
 pub mod reconciliation;
 pub mod record;
+pub mod recovery;
 pub mod render;
 pub mod request;
 pub mod roster;
@@ -27,6 +29,7 @@ pub mod route;
 pub mod sign;
 pub mod standing;
 pub mod statement;
+pub mod stop;
 pub mod table;
 pub mod template;
 pub mod time;

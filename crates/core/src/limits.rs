@@ -60,6 +60,22 @@ pub const DISPLAY_NAME_CHARS_MAX: usize = 80;
 /// Persons in a roster. *Unit*: persons. Keeps a whole roster readable and its document small.
 pub const PERSONS_MAX: usize = 1_000;
 
+/// Keys of one person that count at a time. *Unit*: keys. Four desktops of two keys each: more is somebody else's.
+pub const KEYS_ACTIVE_PER_PERSON_MAX: usize = 8;
+
+/// Keys of one person in a roster, stopped ones included. *Unit*: keys. A stopped key stays, so that nobody else can bring it;
+/// a rotation a year fills this in thirty years.
+pub const KEYS_PER_PERSON_MAX: usize = 64;
+
+/// Keys that one statement stops. *Unit*: keys. All that a person can have in use.
+pub const STOPPED_KEYS_MAX: usize = KEYS_ACTIVE_PER_PERSON_MAX;
+
+/// How long a recovery waits before it takes effect. *Unit*: seconds. A day: everybody has seen their console once.
+pub const RECOVERY_DELAY_S: u64 = 24 * 3600;
+
+/// Recoveries that wait at once. *Unit*: recoveries. One helps; a stolen recovery key must not fill the readers' memory.
+pub const RECOVERIES_WAITING_MAX: usize = 16;
+
 /// The version that a console names in a decision. *Unit*: bytes.
 pub const APP_VERSION_BYTES_MAX: usize = 64;
 

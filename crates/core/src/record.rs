@@ -17,6 +17,16 @@ words!(
         GateInitialised = "gate_initialised",
         /// A version of the roster is in force.
         RosterChanged = "roster_changed",
+        /// The recovery key's holder wants an admission; everybody is told.
+        RecoveryAnnounced = "recovery_announced",
+        /// An admin objected to a recovery: it never takes effect.
+        RecoveryVetoed = "recovery_vetoed",
+        /// A recovery could not take effect when its time came.
+        RecoveryRefused = "recovery_refused",
+        /// A statement about keys was refused.
+        StatementRefused = "statement_refused",
+        /// Too few persons are left who could decide on a request that waits.
+        RequestUnanswerable = "request_unanswerable",
         /// A version of the effect table is in force.
         TableChanged = "table_changed",
         /// A person was invited.

@@ -1,7 +1,12 @@
-//! The roster: who may decide, with which keys, in which roles. Owns its one spelling, its chain, and the change that
-//! leads from one version to the next; knows nothing of invitations or of how a change was decided.
+//! The roster: who may decide, with which keys, in which roles. Owns its one spelling and the steps that lead from one
+//! version to the next; knows nothing of invitations, or of who may ask for a step ([`crate::chain`] does).
+
+mod change;
+mod steps;
 
 use std::collections::BTreeSet;
+
+pub use change::{NewKeys, RosterChange};
 
 use crate::bytes::Digest;
 use crate::code::{Code, Refusal};
@@ -75,7 +80,7 @@ pub struct Roster {
     pub persons: Vec<Person>,
 }
 
-/// The admission of a person: the arguments of `gate.roster.change`.
+/// The admission of a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Admission {
     /// The id given to the person by the invitation.
@@ -132,49 +137,6 @@ impl Roster {
         Ok(roster)
     }
 
-    /// The version that follows from an admission.
-    ///
-    /// *Errors*: `roster_change_invalid` for a person, key or name that is there already and for a role that nobody may hold.
-    pub fn with_admission(&self, admission: &Admission) -> Result<Roster, Refusal> {
-        let mut next = self.clone();
-        next.admit(admission)?;
-        next.version = self.version + 1;
-        next.previous_sha256 = Some(self.digest()?);
-        Ok(next)
-    }
-
-    fn admit(&mut self, admission: &Admission) -> Result<(), Refusal> {
-        let invalid = |path: &str, message: String| Err(Refusal::new(Code::RosterChangeInvalid, message).at(path));
-        if self.persons.len() >= PERSONS_MAX {
-            return invalid("/person", format!("the roster holds `{PERSONS_MAX}` persons, its limit; remove one first"));
-        }
-        if self.person(&admission.person).is_some() {
-            return invalid("/person", format!("`{}` is in the roster already; invite under a new id", admission.person));
-        }
-        readable(&admission.name).map_err(|refusal| refusal.at("/name"))?;
-        readable(&admission.label).map_err(|refusal| refusal.at("/label"))?;
-        if admission.roles.is_empty() || admission.roles.iter().any(|role| role.as_str() == EVERYONE) {
-            return invalid("/roles", format!("a person holds one role or more, and never `{EVERYONE}`; name real roles"));
-        }
-        if admission.approval_key == admission.device_key {
-            return invalid("/device_key", "one key stands for both uses; make two".to_owned());
-        }
-        for (key, path) in [(&admission.approval_key, "/approval_key"), (&admission.device_key, "/device_key")] {
-            if self.key(&key.digest()).is_some() || *key == self.log_key || *key == self.token_key || Some(*key) == self.recovery_key {
-                return invalid(path, format!("the key `{}` is in use already; a key belongs to one holder", key.digest()));
-            }
-        }
-        let key = |key_use, key: &PublicKey| RosterKey { key_use, key: *key, label: admission.label.clone(), stopped_at: None };
-        self.persons.push(Person {
-            person: admission.person,
-            name: admission.name.clone(),
-            roles: admission.roles.clone(),
-            keys: vec![key(KeyUse::Approval, &admission.approval_key), key(KeyUse::Device, &admission.device_key)],
-        });
-        self.persons.sort_by_key(|person| person.person);
-        Ok(())
-    }
-
     /// A person by id.
     pub fn person(&self, person: &PersonId) -> Option<&Person> {
         self.persons.iter().find(|known| known.person == *person)
@@ -211,6 +173,14 @@ impl Roster {
     pub fn eligible<'a>(&'a self, role: &'a Name) -> impl Iterator<Item = &'a Person> {
         self.persons.iter().filter(move |person| {
             person.roles.contains(role) && person.keys.iter().any(|key| key.key_use == KeyUse::Approval && key.stopped_at.is_none())
+        })
+    }
+
+    /// Whether an admin has an approval key and a device key that are not stopped: without one, nothing could change the roster.
+    pub fn has_admin_who_can_sign(&self) -> bool {
+        let active = |person: &Person, key_use| person.keys.iter().any(|key| key.key_use == key_use && key.stopped_at.is_none());
+        self.persons.iter().any(|person| {
+            person.roles.iter().any(|role| role.as_str() == ADMIN) && active(person, KeyUse::Approval) && active(person, KeyUse::Device)
         })
     }
 
@@ -284,56 +254,6 @@ impl Roster {
             recovery_key: fields.optional_parsed("recovery_key")?,
             persons,
         })
-    }
-}
-
-impl Admission {
-    /// The arguments of the `gate.roster.change` that admits this person after `previous`.
-    pub fn to_args(&self, previous: &Roster) -> Result<Json, Refusal> {
-        let next = previous.with_admission(self)?;
-        Ok(Json::object([
-            ("change", "admit".into()),
-            ("person", self.person.to_string().into()),
-            ("name", self.name.as_str().into()),
-            ("roles", roles_to_json(&self.roles)),
-            ("approval_key", self.approval_key.to_string().into()),
-            ("device_key", self.device_key.to_string().into()),
-            ("label", self.label.as_str().into()),
-            ("previous_sha256", previous.digest()?.to_string().into()),
-            ("next_sha256", next.digest()?.to_string().into()),
-        ]))
-    }
-
-    /// The roster that these arguments lead to, recomputed from `previous`.
-    ///
-    /// *Errors*: `roster_stale` when they were made for another version, `roster_change_invalid` when their digest of the
-    /// next version is not the recomputed one.
-    pub fn next_roster(args: &Json, previous: &Roster) -> Result<Roster, Refusal> {
-        let fields = Fields::exactly(
-            args,
-            &["change", "person", "name", "roles", "approval_key", "device_key", "label", "previous_sha256", "next_sha256"],
-        )?;
-        if fields.string("change")? != "admit" {
-            return Err(Refusal::new(Code::RosterChangeInvalid, "an unknown change; this version admits persons").at("/change"));
-        }
-        let admission = Admission {
-            person: fields.parsed("person")?,
-            name: fields.string("name")?.to_owned(),
-            roles: roles_from_json(fields.array("roles")?)?,
-            approval_key: fields.parsed("approval_key")?,
-            device_key: fields.parsed("device_key")?,
-            label: fields.string("label")?.to_owned(),
-        };
-        if fields.digest("previous_sha256")? != previous.digest()? {
-            return Err(Refusal::new(Code::RosterStale, "the change was made for another version of the roster; propose it again")
-                .at("/previous_sha256"));
-        }
-        let next = previous.with_admission(&admission)?;
-        if fields.digest("next_sha256")? != next.digest()? {
-            return Err(Refusal::new(Code::RosterChangeInvalid, "the change does not lead to the roster it names; propose it again")
-                .at("/next_sha256"));
-        }
-        Ok(next)
     }
 }
 

@@ -24,8 +24,8 @@ pub struct Enrolment {
     pub gate: GateId,
     /// Its environment.
     pub environment: Environment,
-    /// Digest of the invitation's code.
-    pub invite_sha256: Digest,
+    /// Digest of the invitation's code; none where the person's own session asks.
+    pub invite_sha256: Option<Digest>,
     /// What the key is for.
     pub key_use: KeyUse,
     /// The key.
@@ -47,7 +47,7 @@ impl Enrolment {
             ("v", 1_u32.into()),
             ("gate", self.gate.to_string().into()),
             ("environment", self.environment.as_str().into()),
-            ("invite_sha256", self.invite_sha256.to_string().into()),
+            ("invite_sha256", self.invite_sha256.into()),
             ("use", self.key_use.as_str().into()),
             ("key", self.key.to_string().into()),
             ("person", self.person.to_string().into()),
@@ -71,7 +71,7 @@ impl Enrolment {
         Ok(Enrolment {
             gate: fields.parsed("gate")?,
             environment: fields.parsed("environment")?,
-            invite_sha256: fields.parsed("invite_sha256")?,
+            invite_sha256: fields.optional_parsed("invite_sha256")?,
             key_use: fields.parsed("use")?,
             key,
             person: fields.parsed("person")?,

@@ -13,7 +13,7 @@ use vidimus_core::ids::{CallId, Effect, Environment, GateId, Name, PersonId, Req
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationKey;
 use vidimus_core::request::{RequestInput, RequestState};
-use vidimus_core::roster::{Admission, Roster};
+use vidimus_core::roster::{Admission, Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, TokenClaims};
@@ -331,7 +331,7 @@ fn approved_change(roster: &Roster, seed: u8, spoil: fn(&mut Draft)) -> (FrozenR
     draft.proposer = Some(person(seed));
     draft.tool = name("gate.roster.change");
     draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
-    draft.args = admission(seed, &["billing-approver"]).to_args(roster).expect("a change");
+    draft.args = RosterChange::Admit(admission(seed, &["billing-approver"])).to_args(roster).expect("a change");
     spoil(&mut draft);
     let frozen = FrozenRequest::freeze(draft).expect("frozen");
     let mut world = world();
@@ -361,6 +361,8 @@ fn an_approved_change_leads_to_one_roster_and_no_gate_can_make_it_another() {
     assert_eq!(code(&other, approval, &before), Code::BytesDiffer, "another admission under the same approval");
     assert_eq!(code(&by_role, &[by_role_envelope], &before), Code::ToolWrong, "decided in a role that is not admin");
     assert_eq!(code(&refund, &[refund_envelope], &before), Code::ToolWrong, "the approval of something else");
+    let (foreign, foreign_envelope) = approved_change(&before, 7, |draft| draft.proposer = Some(person(2)));
+    assert_eq!(code(&foreign, &[foreign_envelope], &before), Code::EnrolmentWrong, "keys that somebody else asks for");
     assert_eq!(code(&frozen, &[], &before), Code::QuorumMissing, "approved by nobody");
     assert_eq!(code(&frozen, approval, &expected), Code::RosterStale, "a change that was made already");
 }

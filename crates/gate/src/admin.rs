@@ -12,10 +12,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 use vidimus_api::invite::{Invite, InviteKind, code_sha256};
 use vidimus_api::limits::INVITE_TTL_S;
-use vidimus_core::code::Refusal;
-use vidimus_core::ids::{Name, PersonId};
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::{Code, Refusal};
+use vidimus_core::dsse::Envelope;
+use vidimus_core::ids::{Environment, GateId, Name, PersonId, RequestId};
+use vidimus_core::recovery::admission_to_json;
+use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
-use vidimus_store::{AddAgent, AgentAdded, AgentRevoked, InviteOutcome, StoreError};
+use vidimus_store::{AddAgent, AgentAdded, AgentRevoked, InviteOutcome, RecoveryOutcome, StatementRefused, StoreError};
 
 use crate::clock;
 use crate::entropy::{self, Bearer, NoEntropy};
@@ -46,6 +50,21 @@ pub enum AdminCommand {
         name: String,
         /// The roles offered.
         roles: Vec<Name>,
+    },
+    /// Make an invite for another desktop.
+    InviteDevice {
+        /// Whose desktop.
+        person: PersonId,
+    },
+    /// Say what a waiting request to admit a person asks for.
+    WaitingAdmission {
+        /// The request.
+        request: RequestId,
+    },
+    /// Announce a recovery.
+    AnnounceRecovery {
+        /// The `recovery` statement.
+        envelope: String,
     },
     /// Say the table in force.
     ShowTable,
@@ -78,6 +97,15 @@ pub enum AdminReply {
         /// The line to hand over.
         invite: String,
     },
+    /// What a waiting request asks for.
+    Admission(WaitingAdmission),
+    /// Everybody is told of the recovery.
+    RecoveryAnnounced {
+        /// Its digest.
+        recovery_sha256: Digest,
+        /// From when it takes effect.
+        effective_at: Timestamp,
+    },
     /// The table in force.
     Table {
         /// The text of its file.
@@ -90,6 +118,17 @@ pub enum AdminReply {
         /// Why.
         message: String,
     },
+}
+
+/// What the recovery key is to sign.
+#[derive(Serialize, Deserialize)]
+pub struct WaitingAdmission {
+    /// The gate.
+    pub gate: GateId,
+    /// Its environment.
+    pub environment: Environment,
+    /// The admission, in canonical form.
+    pub admission: String,
 }
 
 impl From<Refusal> for AdminReply {
@@ -122,6 +161,9 @@ pub enum AdminError {
     /// A document of the gate's own is refused.
     #[error("the invite cannot be written")]
     Invite(#[source] Refusal),
+    /// A document of the gate's own cannot be read.
+    #[error("a document of the gate's own cannot be read")]
+    Document(#[source] Refusal),
 }
 
 /// The socket of a data folder.
@@ -242,7 +284,41 @@ async fn perform(gate: &Gate, data: &Path, command: AdminCommand) -> Result<Admi
             }
             AgentRevoked::Refused(refusal) => refusal.into(),
         }),
-        AdminCommand::Invite { name, roles } => invite(gate, data, name, roles).await,
+        AdminCommand::Invite { name, roles } => invite(gate, data, InviteKind::Person, entropy::person_id()?, name, roles).await,
+        AdminCommand::InviteDevice { person } => {
+            let roster = gate.store.roster().await?.map(|view| Roster::parse(view.text.as_bytes())).transpose();
+            let roster = roster.map_err(AdminError::Document)?;
+            let Some(known) = roster.as_ref().and_then(|roster| roster.person(&person)) else {
+                let message = format!("`{person}` is not in the roster; invite a new person with `approver invite`");
+                return Ok(Refusal::new(Code::InviteInvalid, message).into());
+            };
+            invite(gate, data, InviteKind::Device, person, known.name.clone(), known.roles.iter().cloned().collect()).await
+        }
+        AdminCommand::WaitingAdmission { request } => {
+            let Some(admission) = gate.store.waiting_admission(request).await? else {
+                return Ok(Refusal::new(Code::NotFound, "no such request waits to admit a person; look at its id").into());
+            };
+            let admission = admission_to_json(&admission).canonical().map_err(AdminError::Document)?;
+            let admission = String::from_utf8_lossy(&admission).into_owned();
+            Ok(AdminReply::Admission(WaitingAdmission { gate: gate.identity.gate, environment: gate.identity.environment, admission }))
+        }
+        AdminCommand::AnnounceRecovery { envelope } => {
+            let envelope = match Envelope::parse(envelope.as_bytes()) {
+                Ok(envelope) => envelope,
+                Err(refusal) => return Ok(refusal.into()),
+            };
+            let key_sha256 = Some(envelope.key_digest());
+            Ok(match gate.store.announce_recovery(gate.moment()?, envelope).await? {
+                RecoveryOutcome::Announced { recovery_sha256, effective_at } => {
+                    AdminReply::RecoveryAnnounced { recovery_sha256, effective_at }
+                }
+                RecoveryOutcome::Refused(refusal) => {
+                    let refused = StatementRefused { statement: "recovery", key_sha256, refusal: refusal.clone() };
+                    gate.store.refuse_statement(gate.moment()?, refused).await?;
+                    refusal.into()
+                }
+            })
+        }
         AdminCommand::ShowTable => {
             let table = gate.store.table().await?;
             Ok(AdminReply::Table { toml: table.map(|table| table.toml).unwrap_or_default() })
@@ -250,7 +326,19 @@ async fn perform(gate: &Gate, data: &Path, command: AdminCommand) -> Result<Admi
     }
 }
 
-async fn invite(gate: &Gate, data: &Path, name: String, roles: Vec<Name>) -> Result<AdminReply, AdminError> {
+async fn invite(
+    gate: &Gate,
+    data: &Path,
+    kind: InviteKind,
+    person: PersonId,
+    name: String,
+    roles: Vec<Name>,
+) -> Result<AdminReply, AdminError> {
+    let stored_kind = match kind {
+        InviteKind::Genesis => vidimus_store::InviteKind::Genesis,
+        InviteKind::Person => vidimus_store::InviteKind::Person,
+        InviteKind::Device => vidimus_store::InviteKind::Device,
+    };
     let url = fs::read_to_string(data.join("url")).map_err(AdminError::Url)?.trim().to_owned();
     let code = entropy::nonce()?;
     let expires_at = clock::now().plus_s(INVITE_TTL_S);
@@ -260,20 +348,15 @@ async fn invite(gate: &Gate, data: &Path, name: String, roles: Vec<Name>) -> Res
         environment: gate.identity.environment,
         log_key: gate.identity.log_key,
         code,
-        kind: InviteKind::Person,
+        kind,
+        person: (kind == InviteKind::Device).then_some(person),
         name: name.clone(),
         roles: roles.iter().map(ToString::to_string).collect(),
         expires_at,
     };
     let line = invite.to_line().map_err(AdminError::Invite)?;
-    let stored = vidimus_store::Invite {
-        code_sha256: code_sha256(&code),
-        kind: vidimus_store::InviteKind::Person,
-        person: entropy::person_id()?,
-        name: name.clone(),
-        roles,
-        expires_at,
-    };
+    let stored =
+        vidimus_store::Invite { code_sha256: code_sha256(&code), kind: stored_kind, person, name: name.clone(), roles, expires_at };
     Ok(match gate.store.create_invite(gate.moment()?, stored).await? {
         InviteOutcome::Created => AdminReply::Invited { name, expires_at, invite: line },
         InviteOutcome::Refused(refusal) => refusal.into(),

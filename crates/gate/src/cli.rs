@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use vidimus_core::ids::{Environment, Name, PersonId};
+use vidimus_core::ids::{Environment, Name, PersonId, RequestId};
 use vidimus_core::table::Credential;
 
 /// Routes tool calls, holds what spends or commits until people have signed it, executes once.
@@ -38,6 +38,8 @@ pub enum Command {
     /// The main job, end to end: a fixture company, a gate, an agent, the console
     #[cfg(feature = "demo")]
     Demo(crate::demo::Demo),
+    /// Admit a person by the recovery key, a day after everybody was told, unless an admin objects
+    Recover(Recover),
     /// The effect table
     Table {
         /// What to do.
@@ -144,6 +146,32 @@ pub struct AgentAdd {
 pub enum ApproverCommand {
     /// Make a one-time invite for a person
     Invite(ApproverInvite),
+    /// Make a one-time invite for another desktop of a person in the roster
+    Device(ApproverDevice),
+}
+
+/// `approver device`
+#[derive(Debug, Args)]
+pub struct ApproverDevice {
+    /// The person's id
+    pub person: PersonId,
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
+}
+
+/// `recover`
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// The folder of the gate's data
+    #[arg(long)]
+    pub data: PathBuf,
+    /// The waiting request to admit a person
+    #[arg(long)]
+    pub request: RequestId,
+    /// The file with the recovery key that `init` printed; `-` reads it from standard input
+    #[arg(long)]
+    pub key: PathBuf,
 }
 
 /// `approver invite`

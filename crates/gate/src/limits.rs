@@ -1,5 +1,8 @@
 //! Every bound of the daemon, with its unit and its reason. Those of documents are the core's, those of bodies the API's.
 
+/// The line of a recovery key. *Unit*: bytes. The prefix and 43 characters, with room for what an editor adds.
+pub const RECOVERY_LINE_BYTES_MAX: usize = 1024;
+
 /// Connections at a time. *Unit*: connections. Each costs a file descriptor; the usual limit is 1,024.
 pub const CONNECTIONS_MAX: usize = 768;
 

@@ -32,12 +32,14 @@ mod people;
 mod proposals;
 mod reads;
 mod reconciliations;
+mod recoveries;
 mod requests;
 mod roster_changes;
 mod rows;
 mod sessions;
 mod status;
 pub mod stepped;
+mod stops;
 mod sweeps;
 mod table_changes;
 mod tokens;
@@ -58,7 +60,7 @@ pub use at_once::{Begun, Executor};
 pub use calls::{CallReceived, CallRefused, FreezeCall, FreezeOutcome, Joined, ReadRecorded, Withdrawal};
 pub use challenges::{DecisionChallenge, DecisionChallengeOutcome};
 pub use decisions::{DecisionOutcome, DecisionReceipt, DecisionRefused, RecordDecision};
-pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission};
+pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission, ProposeChange, ProposedChange, ProposedOutcome};
 pub use error::{OpenError, StoreError};
 pub use gate::{GateIdentity, RosterView, TableView};
 pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
@@ -72,8 +74,10 @@ pub use reconciliations::{
     AskChallenge, Opening, OperationAnswer, OperationChallengeOutcome, OperationDetail, OperationSeen, ReconciliationOutcome,
     ReconciliationReceipt, ReconciliationRefused, RecordReconciliation,
 };
+pub use recoveries::{RecoveryOutcome, VetoOutcome};
 pub use sessions::{OpenSession, Session, SessionChallenge, SessionChallengeOutcome, SessionOutcome};
 pub use status::{StatusAnswer, StatusAsked};
+pub use stops::{StatementRefused, StopKeys, StopOutcome};
 pub use sweeps::Due;
 pub use table_changes::{ProposeTable, ProposeTableOutcome, TableProposed};
 pub use tokens::{Mint, MintOutcome, Minted, Redeem, RedeemOutcome, Redeemed, TokenRefused};

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_3_people.sql"),
     include_str!("schema_4_reconciliation.sql"),
     include_str!("schema_5_speed.sql"),
+    include_str!("schema_6_roster.sql"),
 ];
 
 /// The version of a file that has every migration.

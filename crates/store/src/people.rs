@@ -28,6 +28,8 @@ pub enum InviteKind {
     Genesis,
     /// One more person.
     Person,
+    /// One more desktop of a person in the roster.
+    Device,
 }
 
 impl InviteKind {
@@ -36,6 +38,7 @@ impl InviteKind {
         match self {
             InviteKind::Genesis => "genesis",
             InviteKind::Person => "person",
+            InviteKind::Device => "device",
         }
     }
 }
@@ -215,6 +218,10 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
     if genesis != gate.roster.is_none() {
         return refuse(Code::InviteInvalid, "the first admin is invited by `init`, everyone else after that admin enrolled");
     }
+    let here = gate.roster.as_ref().and_then(|state| state.roster.person(&invite.person));
+    if (invite.kind == InviteKind::Device) != here.is_some() || here.is_some_and(|person| person.name != invite.name) {
+        return refuse(Code::InviteInvalid, "a desktop is added for a person in the roster, under their name; everyone else is invited");
+    }
     if invite.expires_at <= tx.now || invite.expires_at > tx.now.plus_s(INVITE_TTL_S_MAX) {
         return refuse(Code::InviteInvalid, format!("an invite lives up to `{INVITE_TTL_S_MAX}` s; choose an earlier end"));
     }
@@ -222,8 +229,8 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
         return refuse(Code::InviteInvalid, format!("an invite names one role or more, and never `{EVERYONE}`; name real roles"));
     }
     let known = tx.find(
-        "SELECT 1 FROM invites WHERE code_sha256 = ?1 OR person = ?2",
-        params![invite.code_sha256.to_string(), invite.person.to_string()],
+        "SELECT 1 FROM invites WHERE code_sha256 = ?1 OR (person = ?2 AND kind <> 'device' AND ?3 <> 'device')",
+        params![invite.code_sha256.to_string(), invite.person.to_string(), invite.kind.as_str()],
         |_| Ok(()),
     )?;
     if known.is_some() {
@@ -265,7 +272,11 @@ pub(crate) struct StoredInvite {
 }
 
 fn stored_invite(row: &Row<'_>) -> rusqlite::Result<StoredInvite> {
-    let kind = if row.get_ref("kind")?.as_str()? == InviteKind::Genesis.as_str() { InviteKind::Genesis } else { InviteKind::Person };
+    let kind = match row.get_ref("kind")?.as_str()? {
+        "genesis" => InviteKind::Genesis,
+        "device" => InviteKind::Device,
+        _ => InviteKind::Person,
+    };
     Ok(StoredInvite {
         kind,
         person: parsed(row, "person")?,

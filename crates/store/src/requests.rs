@@ -1,5 +1,7 @@
 //! The approval request: frozen and created in one transaction, moved only by core's transition function.
 
+use std::collections::BTreeSet;
+
 use rusqlite::params;
 use vidimus_core::bytes::Salt;
 use vidimus_core::code::{Code, Refusal};
@@ -153,18 +155,34 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
 
 /// Nobody should wait for persons who do not exist: for each need, enough others must be able to decide.
 fn refuse_unanswerable(gate: &GateState, frozen: &FrozenRequest) -> Attempt<()> {
+    match unanswerable(gate, frozen, false)? {
+        None => Ok(()),
+        Some((need, able)) => refuse(
+            Code::NoEligibleApprover,
+            format!("`{able}` persons can decide as `{}`, {} are needed; enrol approvers first", need.role, need.quorum),
+        ),
+    }
+}
+
+/// The first need that too few persons of today's roster can meet, with how many can.
+pub(crate) fn unanswerable<'f>(
+    gate: &GateState,
+    frozen: &'f FrozenRequest,
+    escalated: bool,
+) -> Result<Option<(&'f Need, u32)>, StoreError> {
     let roster = &gate.roster()?.roster;
     for need in &frozen.members().needs {
-        let able =
-            roster.eligible(&need.role).filter(|person| decision::eligible(&person.person, &need.role, frozen, roster).is_ok()).count();
-        if able < need.quorum as usize {
-            return refuse(
-                Code::NoEligibleApprover,
-                format!("`{able}` persons can decide as `{}`, {} are needed; enrol approvers first", need.role, need.quorum),
-            );
+        let roles = std::iter::once(&need.role).chain(need.escalate_to.iter().filter(|_| escalated));
+        let able: BTreeSet<PersonId> = roles
+            .flat_map(|role| roster.eligible(role).map(move |person| (role, person.person)))
+            .filter(|(role, person)| decision::may_decide(person, role, frozen, escalated, roster).is_ok())
+            .map(|(_, person)| person)
+            .collect();
+        if able.len() < need.quorum as usize {
+            return Ok(Some((need, u32::try_from(able.len()).unwrap_or(u32::MAX))));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Moves a request, if core allows it and nobody moved it meanwhile. Ends its operation where nothing was sent.

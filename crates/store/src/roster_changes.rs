@@ -1,14 +1,21 @@
-//! The gate's own tool `gate.roster.change`: its effect and its result are one transaction.
+//! Versions of the roster coming into force: by the gate's own tool `gate.roster.change`, whose effect and result are one
+//! transaction, by a stop, by a recovery. What a key or a role could still do ends in the same transaction.
 
 use rusqlite::params;
+use vidimus_core::bytes::Digest;
+use vidimus_core::chain::RosterCause;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::ROSTER_CHANGE;
-use vidimus_core::ids::{CallId, PersonId, RequestId};
+use vidimus_core::decision::{self, ROSTER_CHANGE, approval_on_record};
+use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{CallId, Name, RequestId};
 use vidimus_core::json::Json;
-use vidimus_core::roster::{Admission, Roster};
+use vidimus_core::record::RecordType;
+use vidimus_core::roster::{ADMIN, Roster, RosterChange};
 
 use crate::codec::parsed;
 use crate::enrolments::{insert_roster, stage_roster};
+use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::operations::load_request;
@@ -16,76 +23,148 @@ use crate::own_tools::approvals;
 use crate::proposals::{Proposal, propose};
 use crate::requests;
 use crate::rows::StoredRequest;
-use crate::tx::{Attempt, Tx};
+use crate::tx::{Attempt, Entry, Tx};
+use crate::unanswerable;
 
 /// The roster that a request leads to from the one in force.
 ///
-/// *Errors*: `roster_stale`, `roster_change_invalid`.
+/// *Errors*: `roster_stale`, `roster_change_invalid`, `last_admin`, `enrolment_wrong`.
 pub(crate) fn leads_to(gate: &GateState, request: &StoredRequest) -> Attempt<Roster> {
-    Ok(Admission::next_roster(&request.frozen.members().args, &gate.roster()?.roster)?)
+    Ok(decision::roster_change(&request.frozen, &gate.roster()?.roster)?)
 }
 
 /// Brings the approved version of the roster into force.
 pub(crate) fn apply(tx: &mut Tx<'_>, request: &StoredRequest) -> Attempt<Json> {
     let gate = tx.gate()?;
     let next = leads_to(&gate, request)?;
-    let view = insert_roster(tx, &next)?;
-    stage_roster(tx, &next, approvals(tx, &request.request)?, Some(&request.frozen))?;
-    Ok(Json::object([("roster_sha256", view.roster_sha256.into()), ("version", view.version.into())]))
+    let envelopes = approvals(tx, &request.request)?;
+    bring(tx, &next, RosterCause::Change, envelopes, Some(&request.frozen))?;
+    Ok(Json::object([("roster_sha256", next.digest()?.into()), ("version", next.version.into())]))
 }
 
-/// What a new version of the roster brings along.
+/// What a new version of the roster brings along: what rested on the version before ends.
 pub(crate) fn follow(tx: &mut Tx<'_>) -> Attempt<()> {
     let gate = tx.gate()?;
-    propose_again(tx, &gate.roster()?.roster)
+    let roster = &gate.roster()?.roster;
+    propose_again(tx, roster)?;
+    end_approvals(tx, roster)?;
+    tell_unanswerable(tx)?;
+    Ok(unanswerable::tell(tx, roster)?)
 }
 
-/// Everybody else who waits was proposed on the version before. Their invites are used, so their proposals are made
-/// again on the new version, instead of waiting for a decision that could never be applied.
-fn propose_again(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
-    let waiting: Vec<(PersonId, RequestId)> = tx.list(
-        "SELECT person, request FROM enrolments JOIN requests USING (request) WHERE state IN ('pending', 'approved') ORDER BY created_at LIMIT ?1",
-        [SWEEP_ROWS_MAX as i64],
-        |row| Ok((parsed(row, "person")?, parsed(row, "request")?)),
-    )?;
-    let why = Refusal::new(Code::RosterStale, "the roster changed");
-    for (person, request) in waiting {
-        let stored = load_request(tx, &request)?;
-        let args = admission_of(&stored.frozen.members().args).and_then(|admission| admission.to_args(roster));
-        requests::make_stale(tx, &stored, &why)?;
-        // A person who cannot be admitted to this version any more must be invited anew.
-        let Ok(args) = args else { continue };
-        let proposal = Proposal {
-            tool: ROSTER_CHANGE,
-            call: CallId::from_random(tx.random_bits()),
-            request: RequestId::from_random(tx.random_bits()),
-            salt: tx.next_salt(),
-            proposer: person,
-            args,
-            needs: None,
-        };
-        let again = proposal.request;
-        let gate = tx.gate()?;
-        propose(tx, &gate, proposal)?;
-        tx.execute_one(
-            "UPDATE enrolments SET request = ?1 WHERE person = ?2 AND request = ?3",
-            params![again.to_string(), person.to_string(), request.to_string()],
-        )?;
+/// A version that has come into force, and the position of its record.
+pub(crate) struct InForce {
+    pub(crate) version: u32,
+    pub(crate) position: u64,
+}
+
+/// Brings a version of the roster into force, with everything that it ends: sessions and challenges of keys that count no
+/// more, approvals that no longer hold, proposals that were made on the version before.
+pub(crate) fn enter_into_force(tx: &mut Tx<'_>, next: &Roster, cause: RosterCause, envelope: &Envelope) -> Attempt<InForce> {
+    let in_force = bring(tx, next, cause, vec![envelope.clone()], None)?;
+    follow(tx)?;
+    Ok(in_force)
+}
+
+fn bring(tx: &mut Tx<'_>, next: &Roster, cause: RosterCause, envelopes: Vec<Envelope>, change: Option<&FrozenRequest>) -> Attempt<InForce> {
+    let before = tx.gate()?;
+    insert_roster(tx, next)?;
+    let position = stage_roster(tx, next, cause, envelopes, change)?;
+    end_keys(tx, &before.roster()?.roster, next)?;
+    Ok(InForce { version: next.version, position })
+}
+
+/// Keys that counted before and no longer do lose their sessions. A challenge is worth nothing without its key.
+fn end_keys(tx: &Tx<'_>, before: &Roster, next: &Roster) -> Result<(), StoreError> {
+    for key in before.persons.iter().flat_map(|person| &person.keys).filter(|key| key.stopped_at.is_none()) {
+        let digest: Digest = key.key.digest();
+        if next.active_key(&digest, key.key_use).is_ok() {
+            continue;
+        }
+        tx.execute("DELETE FROM sessions WHERE key_sha256 = ?1", [digest.to_string()])?;
+        tx.execute("DELETE FROM session_challenges WHERE key_sha256 = ?1", [digest.to_string()])?;
     }
     Ok(())
 }
 
-/// The admission inside the arguments of a roster change.
-fn admission_of(args: &Json) -> Result<Admission, Refusal> {
-    let malformed = || Refusal::new(Code::FieldMalformed, "the arguments of a roster change are not an admission");
-    let member = |name: &str| args.member(name).and_then(Json::as_str).ok_or_else(malformed);
-    let roles = args.member("roles").and_then(Json::as_array).ok_or_else(malformed)?;
-    Ok(Admission {
-        person: member("person")?.parse()?,
-        name: member("name")?.to_owned(),
-        roles: roles.iter().map(|role| role.as_str().ok_or_else(malformed)?.parse()).collect::<Result<_, _>>()?,
-        approval_key: member("approval_key")?.parse()?,
-        device_key: member("device_key")?.parse()?,
-        label: member("label")?.to_owned(),
-    })
+/// Proposals were made on the version before, and could never be applied. Those that bring keys are made again on the new
+/// version, since their invites are used; whoever asked for another change asks anew.
+fn propose_again(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
+    let waiting: Vec<RequestId> = tx.list(
+        "SELECT request FROM requests WHERE tool = ?1 AND state IN ('pending', 'approved') ORDER BY created_at LIMIT ?2",
+        params![ROSTER_CHANGE, SWEEP_ROWS_MAX as i64],
+        |row| parsed(row, "request"),
+    )?;
+    let why = Refusal::new(Code::RosterStale, "the roster changed");
+    for request in waiting {
+        let stored = load_request(tx, &request)?;
+        requests::make_stale(tx, &stored, &why)?;
+        let change = RosterChange::parse(&stored.frozen.members().args).ok().filter(RosterChange::is_asked_by_its_person);
+        let Some(change) = change else { continue };
+        // Keys that cannot come into this version any more must be brought by a new invite.
+        let Ok(args) = change.to_args(roster) else { continue };
+        let again = RequestId::from_random(tx.random_bits());
+        let proposal = Proposal {
+            tool: ROSTER_CHANGE,
+            call: CallId::from_random(tx.random_bits()),
+            request: again,
+            salt: tx.next_salt(),
+            proposer: *change.person(),
+            args,
+            needs: None,
+        };
+        let gate = tx.gate()?;
+        if let Err(refusal) = tx.attempt(|tx| propose(tx, &gate, proposal))? {
+            tracing::warn!(code = %refusal.code, %request, "a proposal was not made again on the new roster");
+            continue;
+        }
+        tx.execute_one("UPDATE enrolments SET request = ?1 WHERE request = ?2", params![again.to_string(), request.to_string()])?;
+    }
+    Ok(())
+}
+
+/// Open requests with an approval that no longer holds are stale at once: what was to be asked at mint is certain now. Beyond
+/// the bound, mint finds out.
+fn end_approvals(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
+    let open: Vec<RequestId> = tx.list(
+        "SELECT DISTINCT request FROM decisions JOIN requests USING (request)
+         WHERE standing = 1 AND requests.state IN ('pending', 'approved') LIMIT ?1",
+        [SWEEP_ROWS_MAX as i64],
+        |row| parsed(row, "request"),
+    )?;
+    for request in open {
+        let stored = load_request(tx, &request)?;
+        let escalated = tx.log().decisions(&request)?.escalated;
+        let fallen = approvals(tx, &request)?.iter().find_map(|envelope| {
+            let held = approval_on_record(envelope, &stored.frozen, roster)
+                .and_then(|(approval, _)| decision::may_decide(&approval.approver, &approval.role, &stored.frozen, escalated, roster));
+            held.err()
+        });
+        if let Some(refusal) = fallen {
+            requests::make_stale(tx, &stored, &refusal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Requests that wait and can no longer be decided by as many persons as they need: they go on waiting, and the admins are told.
+fn tell_unanswerable(tx: &mut Tx<'_>) -> Attempt<()> {
+    let gate = tx.gate()?;
+    let waiting: Vec<RequestId> =
+        tx.list("SELECT request FROM requests WHERE state = 'pending' ORDER BY created_at LIMIT ?1", [SWEEP_ROWS_MAX as i64], |row| {
+            parsed(row, "request")
+        })?;
+    for request in waiting {
+        let stored = load_request(tx, &request)?;
+        let escalated = tx.log().decisions(&request)?.escalated;
+        let Some((need, able)) = requests::unanswerable(&gate, &stored.frozen, escalated)? else { continue };
+        let claims = Json::object([("role", need.role.as_str().into()), ("eligible", able.into()), ("needed", need.quorum.into())]);
+        let mut roles = stored.roles();
+        let admin = Name::parse(ADMIN)?;
+        if !roles.contains(&admin) {
+            roles.push(admin);
+        }
+        tx.stage(Entry::new(RecordType::RequestUnanswerable, claims).of_request(request).readable_by(roles))?;
+    }
+    Ok(())
 }

@@ -17,6 +17,7 @@ use crate::limits::SWEEP_ROWS_MAX;
 use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force, look_again_at};
 use crate::orphans::{self, OVER_ORPHANS};
+use crate::recoveries;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::tokens::{hand_over_contradicted, still_holds};
@@ -111,6 +112,9 @@ pub(crate) fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreErr
 
 fn anything_over(db: &Connection, now: Timestamp) -> Result<bool, StoreError> {
     let now = store_now(db, now)?;
+    if recoveries::any_due(db, now)? {
+        return Ok(true);
+    }
     for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN] {
         // An unknown outcome is looked at in every sweep: whether it may be attempted again is a matter of the row.
         if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, now)?) {
@@ -139,6 +143,7 @@ fn sweep(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     moved += escalations::pass_on(tx)?;
     moved += end_leases(tx, false)?;
     moved += hand_over(tx)?;
+    moved += recoveries::take_effect(tx)?;
     Ok(moved)
 }
 

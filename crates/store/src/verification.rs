@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
+use vidimus_core::chain::RosterChain;
 use vidimus_core::code::Refusal;
 use vidimus_core::decision;
 use vidimus_core::frozen::ChainLink;
@@ -79,8 +80,15 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
         let begun = find(db, "SELECT 1 FROM records LIMIT 1", [], |_| Ok(()))?.is_some();
         return if begun { contradicted("the gate's identity is gone") } else { Ok(()) };
     };
-    let mut walk =
-        Walk { db, gate: &gate, roster: None, genesis: None, table: None, agents: BTreeMap::new(), operations: Operations::default() };
+    let mut walk = Walk {
+        db,
+        gate: &gate,
+        rosters: RosterChain::default(),
+        genesis: None,
+        table: None,
+        agents: BTreeMap::new(),
+        operations: Operations::default(),
+    };
     let mut ledger = LedgerWalk::default();
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
@@ -134,7 +142,7 @@ fn same_columns(row: &Row<'_>, record: &AuditRecord) -> Result<bool, VerifyError
 struct Walk<'a> {
     db: &'a Connection,
     gate: &'a GateState,
-    roster: Option<Roster>,
+    rosters: RosterChain,
     genesis: Option<Genesis>,
     table: Option<Arc<Table>>,
     agents: BTreeMap<String, Agent>,
@@ -161,6 +169,9 @@ impl Walk<'_> {
         if record.record_type == RecordType::RosterChanged {
             return self.roster_changed(record);
         }
+        if matches!(record.record_type, RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused) {
+            return self.recovery(position, record);
+        }
         if record.record_type == RecordType::TableChanged {
             return self.table_changed(record);
         }
@@ -168,7 +179,7 @@ impl Walk<'_> {
             return self.decision_recorded(position, record);
         }
         let mut operations = std::mem::take(&mut self.operations);
-        let taken = operations.take(self.db, position, record, self.roster.as_ref(), |agent| self.chain(agent));
+        let taken = operations.take(self.db, position, record, self.rosters.roster(), |agent| self.chain(agent));
         self.operations = operations;
         taken?;
         if record.record_type == RecordType::AgentAdded {
@@ -212,7 +223,7 @@ impl Walk<'_> {
     }
 
     fn roster_changed(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
-        let version = self.roster.as_ref().map_or(1, |roster| roster.version + 1);
+        let version = self.rosters.roster().map_or(1, |roster| roster.version + 1);
         let what = || format!("version {version} of the roster");
         let stored = find(self.db, "SELECT text, roster_sha256 FROM rosters WHERE version = ?1", [version], |row| {
             Ok((row.get::<_, String>("text")?, row.get::<_, String>("roster_sha256")?))
@@ -223,31 +234,18 @@ impl Walk<'_> {
             return contradicted(format!("{} is not the one on record", what()));
         }
         let next = Roster::parse(text.as_bytes()).map_err(unsigned(what()))?;
-        match &self.roster {
-            None => {
-                let [envelope] = record.envelopes.as_slice() else { return contradicted(format!("{} is signed by nobody", what())) };
-                let genesis = Genesis::verify(envelope).map_err(unsigned(what()))?;
-                if genesis.roster != next {
-                    return contradicted(format!("{} is not the one that the first admin signed", what()));
-                }
-                self.genesis = Some(genesis);
-            }
-            Some(previous) => {
-                if self.approved_roster(record, previous)? != next {
-                    return contradicted(format!("{} is not the one that was approved", what()));
-                }
-            }
+        let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
+        let genesis = self.rosters.changed(record, request.as_ref().map(|request| &request.frozen)).map_err(unsigned(what()))?;
+        if self.rosters.roster() != Some(&next) {
+            return contradicted(format!("{} is not the one that was signed", what()));
         }
-        self.roster = Some(next);
+        self.genesis = self.genesis.take().or(genesis);
         Ok(())
     }
 
-    /// The roster that the signed decisions of a change lead to.
-    fn approved_roster(&self, record: &AuditRecord, previous: &Roster) -> Result<Roster, VerifyError> {
-        let what = || format!("version {} of the roster", previous.version + 1);
-        let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
-        let Some(request) = request else { return contradicted(format!("{} has no request", what())) };
-        decision::approved_roster(&request.frozen, &record.envelopes, previous).map_err(unsigned(what()))
+    fn recovery(&mut self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+        let what = unsigned(format!("the recovery at {position}"));
+        self.rosters.take_recovery(record).map_err(what)
     }
 
     /// The first table is the one that the first admin signed; each later one follows from signed decisions.
@@ -256,7 +254,7 @@ impl Walk<'_> {
         let named = record.claim("table_sha256").unwrap_or_default();
         let text = find(self.db, "SELECT toml FROM effect_tables WHERE table_sha256 = ?1", [named], |row| row.get::<_, String>(0))?;
         let Some(text) = text else { return contradicted(format!("{what} is gone")) };
-        let (Some(genesis), Some(roster)) = (&self.genesis, &self.roster) else {
+        let (Some(genesis), Some(roster)) = (&self.genesis, self.rosters.roster()) else {
             return contradicted(format!("{what} is signed by nobody"));
         };
         let next = match &self.table {
@@ -277,7 +275,7 @@ impl Walk<'_> {
 
     fn decision_recorded(&self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
         let what = || format!("the decision at {position}");
-        let (Some(roster), [envelope]) = (&self.roster, record.envelopes.as_slice()) else {
+        let (Some(roster), [envelope]) = (self.rosters.roster(), record.envelopes.as_slice()) else {
             return contradicted(format!("{} is signed by nobody", what()));
         };
         let verified = decision::verify(envelope, roster).map_err(unsigned(what()))?;
@@ -292,7 +290,7 @@ impl Walk<'_> {
 
     fn finish(self) -> Result<(), VerifyError> {
         let in_force = self.gate.roster.as_ref().map(|roster| &roster.roster);
-        if in_force != self.roster.as_ref() {
+        if in_force != self.rosters.roster() {
             return contradicted("the roster in force is not the newest one on record");
         }
         if in_force.is_some_and(|roster| roster.recovery_key != self.gate.identity.recovery_key) {

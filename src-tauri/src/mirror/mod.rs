@@ -6,6 +6,7 @@
 //! a signed one extends what was verified.
 
 mod accept;
+mod chain;
 mod outcomes;
 mod projection;
 mod read;
@@ -27,6 +28,7 @@ use vidimus_core::tree::Frontier;
 pub use accept::{Applied, Batch};
 use schema::Projections;
 
+pub use chain::KeyTimes;
 pub use outcomes::{AnswerRow, Happening, OutcomeRow};
 pub use read::{DecisionRow, OperationRow, RequestRow};
 

@@ -10,7 +10,7 @@ use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
 use vidimus_core::table::Table;
 
-use super::{Applied, GateIdentity, outcomes, read};
+use super::{Applied, GateIdentity, chain, outcomes, read};
 
 /// What is wrong with a record, in words; a record with a fault breaks the log.
 pub type Checked = Result<(), String>;
@@ -73,12 +73,15 @@ impl Projection {
                 self.touch_outcome(audit);
                 Ok(Ok(()))
             }
+            RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused => self.recovery(db, audit),
+            RecordType::SessionOpened => chain::note_use(db, audit).map(Ok),
             RecordType::WriteIntended
             | RecordType::InviteCreated
             | RecordType::EnrolmentRefused
+            | RecordType::StatementRefused
+            | RecordType::RequestUnanswerable
             | RecordType::AgentAdded
             | RecordType::AgentRevoked
-            | RecordType::SessionOpened
             | RecordType::SessionRefused
             | RecordType::CallRefused
             | RecordType::ReadExecuted
@@ -104,15 +107,37 @@ impl Projection {
             Ok(roster) => roster,
             Err(refusal) => return Ok(Err(format!("a roster is malformed ({})", refusal.message))),
         };
-        let previous = read::newest_roster(db)?;
-        if let Err(what) = follows(&roster, previous.as_ref(), body.member("frozen").and_then(Json::as_str), identity, audit) {
-            return Ok(Err(what));
+        if roster.gate != identity.gate || roster.environment != identity.environment || roster.log_key != identity.log_key {
+            return Ok(Err("a roster is another gate's".to_owned()));
+        }
+        let frozen = body.member("frozen").and_then(Json::as_str).and_then(|text| FrozenRequest::parse(text.as_bytes()).ok());
+        let mut rosters = chain::load(db)?;
+        if let Err(refusal) = rosters.changed(audit, frozen.as_ref()) {
+            return Ok(Err(format!("a roster is not the one that was signed ({})", refusal.message)));
+        }
+        if rosters.roster() != Some(&roster) {
+            return Ok(Err("a roster is not the one that its signatures lead to".to_owned()));
         }
         let Ok(digest) = roster.digest() else { return Ok(Err("a roster has no digest".to_owned())) };
-        if audit.claim("roster_sha256") != Some(&digest.to_string()) {
-            return Ok(Err("a roster is not the one its record names".to_owned()));
-        }
+        chain::keep(db, &rosters)?;
+        chain::note_keys(db, &roster, audit.at)?;
         db.execute("INSERT INTO roster (version, sha256, roster) VALUES (?1, ?2, ?3)", params![roster.version, digest.to_string(), text])?;
+        self.applied.rules_changed = true;
+        Ok(Ok(()))
+    }
+
+    /// A recovery is announced, vetoed or refused: each as the roster at this position allows.
+    fn recovery(&mut self, db: &Connection, audit: &AuditRecord) -> Result<Checked, rusqlite::Error> {
+        let mut rosters = chain::load(db)?;
+        let taken = match audit.record_type {
+            RecordType::RecoveryAnnounced => rosters.announced(audit),
+            RecordType::RecoveryVetoed => rosters.vetoed(audit),
+            _ => rosters.refused(audit),
+        };
+        if let Err(refusal) = taken {
+            return Ok(Err(format!("a recovery is not as it was signed ({})", refusal.message)));
+        }
+        chain::keep(db, &rosters)?;
         self.applied.rules_changed = true;
         Ok(Ok(()))
     }
@@ -383,27 +408,4 @@ fn table_follows(
             },
         );
     if approved { Ok(()) } else { Err("an effect table is not the one that was approved".to_owned()) }
-}
-
-/// Whether a roster is the first one, self-signed, or follows from the one before by an admin's decision.
-fn follows(roster: &Roster, previous: Option<&Roster>, change: Option<&str>, identity: &GateIdentity, audit: &AuditRecord) -> Checked {
-    if roster.gate != identity.gate || roster.environment != identity.environment || roster.log_key != identity.log_key {
-        return Err("a roster is another gate's".to_owned());
-    }
-    match previous {
-        None => {
-            let founded = audit.envelopes.iter().any(|envelope| Genesis::verify(envelope).is_ok_and(|genesis| genesis.roster == *roster));
-            if founded { Ok(()) } else { Err("the first roster is not signed by its admin".to_owned()) }
-        }
-        Some(previous) => {
-            let linked = roster.version == previous.version + 1 && roster.previous_sha256 == previous.digest().ok();
-            if !linked {
-                return Err("a roster does not follow the one before".to_owned());
-            }
-            let approved = change
-                .and_then(|frozen| FrozenRequest::parse(frozen.as_bytes()).ok())
-                .is_some_and(|frozen| decision::approved_roster(&frozen, &audit.envelopes, previous).is_ok_and(|next| next == *roster));
-            if approved { Ok(()) } else { Err("a roster is not the one that was approved".to_owned()) }
-        }
-    }
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::MirrorFault;
 
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// What was verified: it is never changed.
 const COPY: &str = "
@@ -13,7 +13,8 @@ CREATE TABLE leaf (position INTEGER PRIMARY KEY, leaf TEXT NOT NULL, salt TEXT, 
 ";
 
 /// The projections, each made of the leaves alone.
-const PROJECTIONS: [&str; 8] = ["roster", "effect_table", "request", "decision", "operation", "outcome", "happening", "answer"];
+const PROJECTIONS: [&str; 10] =
+    ["roster", "effect_table", "request", "decision", "operation", "outcome", "happening", "answer", "recovery", "key_times"];
 
 const TABLES: &str = "
 CREATE TABLE roster (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, roster TEXT NOT NULL) STRICT;
@@ -93,6 +94,13 @@ CREATE TABLE answer (
   evidence TEXT
 ) STRICT;
 CREATE INDEX answer_operation ON answer (operation, position);
+CREATE TABLE recovery (
+  sha256 TEXT PRIMARY KEY,
+  announced_at_ms INTEGER NOT NULL,
+  admission TEXT NOT NULL,
+  waiting INTEGER NOT NULL DEFAULT 1 CHECK (waiting IN (0, 1))
+) STRICT;
+CREATE TABLE key_times (key_sha256 TEXT PRIMARY KEY, since_ms INTEGER, last_ms INTEGER) STRICT;
 ";
 
 /// Whether the projections are those of this version, or have to be made of the leaves.

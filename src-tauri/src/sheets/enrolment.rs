@@ -115,6 +115,7 @@ fn gate_facts(console: &Console, invite: &Invite, offer: &Offer) -> Element {
     let list = match offer.kind {
         InviteKind::Genesis => fact(list, strings::FACT_FOUNDS, strings::FOUNDS_WORDS),
         InviteKind::Person => fact(list, strings::FACT_FOUNDS, strings::JOINS_WORDS),
+        InviteKind::Device => fact(list, strings::FACT_FOUNDS, strings::SECOND_DEVICE_WORDS),
     };
     fact(list, strings::FACT_INVITE_ENDS, &time::whole(offer.expires_at.as_ms(), &console.zone))
 }

@@ -94,7 +94,7 @@ fn statement_of(invite: &Invite, offer: &Offer, key_use: KeyUse, key: &SecretKey
     Enrolment {
         gate: offer.gate,
         environment: offer.environment,
-        invite_sha256: code_sha256(&invite.code),
+        invite_sha256: Some(code_sha256(&invite.code)),
         key_use,
         key: key.public(),
         person: offer.person,

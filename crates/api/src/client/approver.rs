@@ -1,6 +1,7 @@
 //! A person's side: enrolment and sessions without a credential, the rest with a session.
 
 use reqwest::Method;
+use vidimus_core::bytes::Digest;
 use vidimus_core::ids::RequestId;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::request::RequestState;
@@ -11,6 +12,7 @@ use crate::enrolment::{EnrolmentAnswer, EnrolmentRequest, Offer, OfferRequest};
 use crate::log::{RosterAnswer, TableAnswer};
 use crate::operation::{Opened, OperationDetail, ReconciliationReceipt, ReconciliationRequest, StatusReport};
 use crate::request::{Challenge, ChallengeRequest, DecisionRequest, Receipt, RequestDetail, RequestList};
+use crate::roster::{ProposalAnswer, RosterProposal, SignedStatement, StopAnswer, VetoAnswer};
 use crate::session::{SessionAnswer, SessionChallenge, SessionChallengeRequest, SessionRequest};
 use crate::table::{TableProposal, TableProposed};
 
@@ -46,6 +48,16 @@ impl GateClient {
     /// Opens a session.
     pub async fn open_session(&self, body: &SessionRequest) -> Result<SessionAnswer, ClientError> {
         answer(with_body(self.wire.request(Method::POST, "/v1/sessions"), body)?).await
+    }
+
+    /// Stops keys; the statement proves itself.
+    pub async fn stop(&self, key_sha256: &Digest, body: &SignedStatement) -> Result<StopAnswer, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, &format!("/v1/keys/{key_sha256}/stop")), body)?).await
+    }
+
+    /// Objects to a recovery; the statement proves itself.
+    pub async fn veto(&self, recovery_sha256: &Digest, body: &SignedStatement) -> Result<VetoAnswer, ClientError> {
+        answer(with_body(self.wire.request(Method::POST, &format!("/v1/recoveries/{recovery_sha256}/veto")), body)?).await
     }
 
     /// The same gate with a session.
@@ -130,6 +142,11 @@ impl ApproverClient {
     /// The roster in force.
     pub async fn roster(&self) -> Result<RosterAnswer, ClientError> {
         answer(self.request(Method::GET, "/v1/roster")).await
+    }
+
+    /// Proposes a change of the roster.
+    pub async fn propose_roster_change(&self, body: &RosterProposal) -> Result<ProposalAnswer, ClientError> {
+        answer(with_body(self.request(Method::POST, "/v1/roster/proposals"), body)?).await
     }
 
     /// The newest checkpoint, as a signed note.

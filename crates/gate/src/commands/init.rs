@@ -63,6 +63,7 @@ pub(super) async fn run(init: Init) -> Outcome {
         log_key: keys.log.public(),
         code,
         kind: InviteKind::Genesis,
+        person: None,
         name: init.admin_name.clone(),
         roles: roles.iter().map(ToString::to_string).collect(),
         expires_at,
@@ -94,7 +95,7 @@ pub(super) async fn run(init: Init) -> Outcome {
         InitOutcome::Initialised(gate) => {
             say(&format!("the gate `{gate}` ({}) is made in `{}`", init.environment, data.display()))?;
             say("the recovery key is printed this once; keep it on paper, away from this machine:")?;
-            say(&format!("vidimus-recovery-{}", base64url_encode(recovery_seed)))?;
+            say(&format!("{}{}", super::recover::PREFIX, base64url_encode(recovery_seed)))?;
             say(&format!("the invite for `{}`, the first admin, works once, until {expires_at}:", init.admin_name))?;
             say(&line)?;
             Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! The commands. Answers go to standard output, faults with their whole chain to standard error.
 
 mod init;
+mod recover;
 mod serve;
 mod table;
 
@@ -46,6 +47,10 @@ async fn carry_out(command: Command) -> Outcome {
             let command = AdminCommand::Invite { name: invite.name, roles: invite.roles };
             administer(&invite.data, command).await
         }
+        Command::Approver { command: ApproverCommand::Device(device) } => {
+            administer(&device.data, AdminCommand::InviteDevice { person: device.person }).await
+        }
+        Command::Recover(recover) => recover::run(recover).await,
         Command::Table { command: TableCommand::Check { file } } => table::check(&file),
         Command::Table { command: TableCommand::Show { data } } => administer(&data, AdminCommand::ShowTable).await,
     }
@@ -62,14 +67,17 @@ async fn administer(data: &Path, command: AdminCommand) -> Outcome {
         AdminReply::Invited { name, expires_at, invite } => {
             say(&format!("the invite for `{name}` works once, until {expires_at}:\n{invite}"))?;
         }
+        AdminReply::Admission(_) | AdminReply::RecoveryAnnounced { .. } => say("done")?,
         AdminReply::Table { toml } => say(toml.trim_end())?,
-        AdminReply::Refused { code, message } => {
-            let mut stderr = std::io::stderr().lock();
-            writeln!(stderr, "vidimus-gate: {message} [{code}]")?;
-            return Ok(ExitCode::FAILURE);
-        }
+        AdminReply::Refused { code, message } => return refused(&code, &message),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn refused(code: &str, message: &str) -> Outcome {
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "vidimus-gate: {message} [{code}]")?;
+    Ok(ExitCode::FAILURE)
 }
 
 fn say(text: &str) -> std::io::Result<()> {

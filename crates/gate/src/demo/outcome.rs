@@ -70,6 +70,11 @@ fn write(transcript: &Transcript, position: u64, leaf: &str, record: &AuditRecor
         RecordType::OperationChanged => "execution",
         RecordType::GateInitialised
         | RecordType::RosterChanged
+        | RecordType::RecoveryAnnounced
+        | RecordType::RecoveryVetoed
+        | RecordType::RecoveryRefused
+        | RecordType::StatementRefused
+        | RecordType::RequestUnanswerable
         | RecordType::TableChanged
         | RecordType::InviteCreated
         | RecordType::EnrolmentRefused

@@ -37,6 +37,7 @@ pub async fn offer(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Pee
         kind: match offer.kind {
             vidimus_store::InviteKind::Genesis => InviteKind::Genesis,
             vidimus_store::InviteKind::Person => InviteKind::Person,
+            vidimus_store::InviteKind::Device => InviteKind::Device,
         },
         person: offer.person,
         name: offer.name,

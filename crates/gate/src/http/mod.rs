@@ -10,6 +10,7 @@ mod operations;
 mod operator;
 pub mod policy;
 mod rejection;
+mod roster;
 pub mod server;
 mod sessions;
 mod table;
@@ -36,6 +37,9 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/tools", get(agent::tools))
         .route("/v1/enrolments/offer", post(enrolment::offer))
         .route("/v1/enrolments", post(enrolment::enrol))
+        .route("/v1/keys/{key_sha256}/stop", post(roster::stop))
+        .route("/v1/recoveries/{recovery_sha256}/veto", post(roster::veto))
+        .route("/v1/roster/proposals", post(roster::propose))
         .route("/v1/sessions/challenges", post(sessions::challenge))
         .route("/v1/sessions", post(sessions::open))
         .route("/v1/requests", get(approver::requests))

@@ -96,7 +96,7 @@ impl Gate {
             environment: Environment::Test,
             log_key: self.log_key.public(),
             token_key: self.token_key.public(),
-            recovery_key: None,
+            recovery_key: Some(secret("recovery").public()),
             table: TABLE.to_owned(),
             invite: Invite {
                 code_sha256: Digest::of(b"code of Ada Example"),
@@ -204,7 +204,7 @@ impl Gate {
         let mut statement = Enrolment {
             gate: vidimus_core::ids::GateId::of(&self.log_key.public()),
             environment: Environment::Test,
-            invite_sha256: code_of(&approver.name),
+            invite_sha256: Some(code_of(&approver.name)),
             key_use,
             key: key.public(),
             person: approver.person,
@@ -218,8 +218,14 @@ impl Gate {
 
     pub async fn enrol_genesis(&self, ada: &Approver, twist: impl Fn(&mut Genesis)) -> EnrolOutcome {
         let admission = self.admission(ada, &["admin"]);
-        let roster =
-            Roster::genesis(Environment::Test, self.log_key.public(), self.token_key.public(), None, &admission).expect("a first roster");
+        let roster = Roster::genesis(
+            Environment::Test,
+            self.log_key.public(),
+            self.token_key.public(),
+            Some(secret("recovery").public()),
+            &admission,
+        )
+        .expect("a first roster");
         let mut genesis = Genesis { roster, table_sha256: self.table.digest(), invite_sha256: code_of(&ada.name), issued_at: self.now() };
         twist(&mut genesis);
         let enrol = EnrolGenesis {

@@ -23,6 +23,7 @@ const WRITE: Expected = Harmless("what a write was sent with stands in its recor
 const NOTE: Expected = Harmless("a note is signed, and whoever gets it verifies it");
 const KEY: Expected = Harmless("the one row of its table is found without its key");
 const REVOKED: Expected = Harmless("mint and redeem ask the log whether an agent was revoked");
+const RECOVERY: Expected = Harmless("a recovery takes effect as its announcement in the log says, or not at all");
 const PAGE: Expected = Harmless("a page asks people to look; it moves nothing, and what waits stands in every inbox");
 
 /// `table.column`.
@@ -136,6 +137,9 @@ pub const COLUMNS: &[(&str, Expected)] = &[
     ("reconciliations.position", Refused),
     ("reconciliations.reconciliation_sha256", Refused),
     ("reconciliations.state_after", Refused),
+    ("recoveries.effective_at", RECOVERY),
+    ("recoveries.recovery_sha256", RECOVERY),
+    ("recoveries.waiting", RECOVERY),
     ("records.at_ms", Refused),
     ("records.body", Refused),
     ("records.leaf", Refused),
@@ -209,6 +213,7 @@ pub const DELETED: &[(&str, Expected)] = &[
     ("operations", Refused),
     ("pages", PAGE),
     ("reconciliations", Refused),
+    ("recoveries", RECOVERY),
     ("records", Refused),
     ("requests", Refused),
     ("rosters", Refused),

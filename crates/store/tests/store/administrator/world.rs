@@ -16,7 +16,7 @@ use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
 use vidimus_store::*;
 
-use crate::fixture::{Approver, Gate, name};
+use crate::fixture::{Approver, Gate, name, secret};
 use crate::reconciliations::{plain, say};
 
 const ROLE: &str = "billing-approver";
@@ -248,6 +248,7 @@ impl Making {
                 self.gate.store.write_end(self.gate.moment(), end).await.expect("an outcome");
             }
         }
+        self.gate.announce(&self.gate.approver("Eve Example"), &secret("recovery")).await.expect("a recovery waits");
         self.gate.add_agent("owned", Some(ada.person)).await;
         assert_eq!(self.gate.invite("Dan Example", &[ROLE]).await, InviteOutcome::Created);
         let dan = self.gate.approver("Dan Example");
