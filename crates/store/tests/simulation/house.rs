@@ -286,7 +286,7 @@ impl Building {
         let statement = Enrolment {
             gate: GateId::of(&self.log_key.public()),
             environment: Environment::Test,
-            invite_sha256: code_of(called),
+            invite_sha256: Some(code_of(called)),
             key_use,
             key: key.public(),
             person: *person,
