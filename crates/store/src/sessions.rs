@@ -12,7 +12,7 @@ use vidimus_core::standing::{Standing, standing};
 use vidimus_core::statement::SessionStatement;
 use vidimus_core::time::Timestamp;
 
-use crate::codec::{parsed, text, time};
+use crate::codec::{optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateCache;
@@ -100,10 +100,11 @@ impl Store {
     }
 
     /// Records that a key got no session. Apart from the refusal itself: who sends garbage without end leaves no record without end.
-    pub async fn refuse_session(&self, moment: Moment, key_sha256: Digest, refusal: Refusal) -> Result<(), StoreError> {
+    /// Of what could not be read, the key is not known.
+    pub async fn refuse_session(&self, moment: Moment, key_sha256: Option<Digest>, refusal: Refusal) -> Result<(), StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
-                let claims = Json::object([("code", text(refusal.code)), ("key_sha256", key_sha256.into())]);
+                let claims = Json::object([("code", text(refusal.code)), ("key_sha256", optional_text(key_sha256))]);
                 tx.stage(Entry::new(RecordType::SessionRefused, claims))?;
                 Ok(())
             })

@@ -3,6 +3,7 @@
 
 #[path = "../faults/mod.rs"]
 mod faults;
+mod statements;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};

@@ -57,14 +57,17 @@ pub async fn enrol(
     body: Body,
 ) -> Result<Json<EnrolmentAnswer>, Rejection> {
     gate.refuse_while_ending()?;
-    let body = EnrolmentRequest::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
+    let bytes = body::read(body, BODY_BYTES_MAX).await?;
+    let (body, envelopes) = match EnrolmentRequest::parse(&bytes).and_then(|body| envelopes(&body).map(|envelopes| (body, envelopes))) {
+        Ok(read) => read,
+        // What cannot be read is on record too.
+        Err(refusal) => return Err(refused(&gate, peer, refusal).await),
+    };
+    let Envelopes { approval, device, genesis } = envelopes;
     let code_sha256 = code_sha256(&body.code);
-    let approval = envelope(&body.approval, "/approval")?;
-    let device = envelope(&body.device, "/device")?;
     let moment = gate.moment()?;
-    let outcome = match &body.genesis {
+    let outcome = match genesis {
         Some(genesis) => {
-            let genesis = envelope(genesis, "/genesis")?;
             let enrolment = EnrolGenesis { code_sha256, label: body.label, approval, device, genesis };
             gate.store.enrol_genesis(moment, enrolment).await?
         }
@@ -81,6 +84,21 @@ pub async fn enrol(
         }
         EnrolOutcome::Refused(refusal) => Err(refused(&gate, peer, refusal).await),
     }
+}
+
+/// The signed statements of an enrolment.
+struct Envelopes {
+    approval: Envelope,
+    device: Envelope,
+    genesis: Option<Envelope>,
+}
+
+fn envelopes(body: &EnrolmentRequest) -> Result<Envelopes, Refusal> {
+    Ok(Envelopes {
+        approval: envelope(&body.approval, "/approval")?,
+        device: envelope(&body.device, "/device")?,
+        genesis: body.genesis.as_ref().map(|genesis| envelope(genesis, "/genesis")).transpose()?,
+    })
 }
 
 /// The refusal; on record as long as its address has not used up its window.

@@ -37,16 +37,20 @@ pub async fn challenge(
     let asked = vidimus_store::SessionChallenge { key_sha256: body.key_sha256, challenge };
     match gate.store.session_challenge(moment, asked).await? {
         SessionChallengeOutcome::Issued { issued_at, expires_at } => Ok(Json(SessionChallenge { challenge, issued_at, expires_at })),
-        SessionChallengeOutcome::Refused(refusal) => Err(refused(&gate, peer, body.key_sha256, refusal).await),
+        SessionChallengeOutcome::Refused(refusal) => Err(refused(&gate, peer, Some(body.key_sha256), refusal).await),
     }
 }
 
 /// `POST /v1/sessions`.
 pub async fn open(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Peer>, body: Body) -> Result<Json<SessionAnswer>, Rejection> {
-    let body = SessionRequest::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
+    let bytes = body::read(body, BODY_BYTES_MAX).await?;
+    let envelope = match SessionRequest::parse(&bytes).and_then(|body| envelope(&body.envelope, "/envelope")) {
+        Ok(envelope) => envelope,
+        // What cannot be read is on record too, with its own status.
+        Err(refusal) => return Err(recorded(&gate, peer, None, &refusal).await.err().unwrap_or_else(|| refusal.into())),
+    };
     let bearer = Bearer::of_session()?;
     let moment = gate.moment()?;
-    let envelope = envelope(&body.envelope, "/envelope")?;
     let key_sha256 = envelope.key_digest();
     let asked = OpenSession { envelope, session_sha256: bearer.digest() };
     match gate.store.open_session(moment, asked).await? {
@@ -58,19 +62,19 @@ pub async fn open(State(gate): State<Arc<Gate>>, Extension(peer): Extension<Peer
             roles: session.roles.iter().map(ToString::to_string).collect(),
             now: session.now,
         })),
-        SessionOutcome::Refused(refusal) => Err(refused(&gate, peer, key_sha256, refusal).await),
+        SessionOutcome::Refused(refusal) => Err(refused(&gate, peer, Some(key_sha256), refusal).await),
     }
 }
 
 /// The refusal, always with the status of a failed authentication; on record as long as its address has not used up its window.
-async fn refused(gate: &Gate, peer: Peer, key_sha256: Digest, refusal: Refusal) -> Rejection {
+async fn refused(gate: &Gate, peer: Peer, key_sha256: Option<Digest>, refusal: Refusal) -> Rejection {
     match recorded(gate, peer, key_sha256, &refusal).await {
         Ok(()) => Rejection::from(refusal).with_status(StatusCode::UNAUTHORIZED),
         Err(instead) => instead,
     }
 }
 
-async fn recorded(gate: &Gate, peer: Peer, key_sha256: Digest, refusal: &Refusal) -> Result<(), Rejection> {
+async fn recorded(gate: &Gate, peer: Peer, key_sha256: Option<Digest>, refusal: &Refusal) -> Result<(), Rejection> {
     limit_failures(gate, peer)?;
     Ok(gate.store.refuse_session(gate.moment()?, key_sha256, refusal.clone()).await?)
 }

@@ -147,7 +147,7 @@ proptest! {
                         // Kept, with one record.
                         0 => store.heartbeat(moment).await.map(|()| 1),
                         // A refusal that is recorded.
-                        1 => store.refuse_session(moment, Digest::of(&index.to_be_bytes()), unknown_key()).await.map(|()| 1),
+                        1 => store.refuse_session(moment, Some(Digest::of(&index.to_be_bytes())), unknown_key()).await.map(|()| 1),
                         // A refusal that is not.
                         2 => store.withdraw(moment, name("billing"), vidimus_core::ids::CallId::from_random([1; 16])).await.map(|_| 0),
                         // A failure that takes itself back: there is no roster yet.
