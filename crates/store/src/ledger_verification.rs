@@ -491,7 +491,8 @@ fn same_operation(row: &Row<'_>, facts: &OperationFacts, gate: &GateState, opera
     let result: Option<String> = row.get("result")?;
     let result_sha256: Option<Digest> = optional_parsed(row, "result_sha256")?;
     let ended_at = facts.state.is_final().then_some(facts.changed_at);
-    let same = Some(u64::from(facts.attempt)) == Some(count(row, "attempt")?)
+    let same = parsed::<OperationState>(row, "state")? == facts.state
+        && Some(u64::from(facts.attempt)) == Some(count(row, "attempt")?)
         && optional_parsed(row, "request")? == facts.request
         && optional_time(row, "first_sent_at")? == facts.first_sent_at
         && optional_time(row, "ended_at")? == ended_at
