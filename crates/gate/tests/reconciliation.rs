@@ -293,3 +293,29 @@ async fn a_write_in_doubt_is_its_owners_to_answer() {
     assert_eq!((again.call, again.status), (answer.call, CallStatus::Executed));
     assert_eq!(scene.house.inspector.count(Tool::CreateTicket).await.expect("a count"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_in_doubt_whose_provider_can_be_asked_adopts_what_is_its_own() {
+    let keys = "idempotency = \"status\"\nsettle_s = 1\nstatus = { url = \"{{company}}/billing/operations/{operation}\", found = \"/result\", matches = [{ at = \"/payload_sha256\", is = \"{payload_sha256}\" }] }";
+    let house = House::open_with(|table| {
+        let url =
+            table.lines().find_map(|line| line.strip_prefix("url = \"")?.strip_suffix("/tickets\"")).expect("the row's address").to_owned();
+        at_tool(table, "create_ticket", &keys.replace("{{company}}", &url))
+    })
+    .await;
+    let _admin = house.admin().await;
+    let support = house.agent("support", &[]);
+    let args = r#"{"customer":"customer_ada","subject":"Kettle","body":"Broken on arrival."}"#;
+    let order = Order::of(Tool::CreateTicket).mode(Mode::DropAfterEffect).times(1).status(StatusQuery::Answer);
+    house.inspector.order(order).await.expect("an order");
+    let lost = CallRequest::new("create_ticket", json(args)).with_call_key("ticket-for-ada-0003");
+    let answer = support.call(&lost, 0).await.expect("a write");
+    assert_eq!(answer.status, CallStatus::Unknown, "{}", answer.words);
+    let adopted = until("the provider's word", async || {
+        let answer = support.outcome(&answer.call, 1).await.expect("an outcome");
+        answer.status.has_ended().then_some(answer)
+    })
+    .await;
+    assert_eq!(adopted.status, CallStatus::Executed, "{}", adopted.words);
+    assert_eq!(house.inspector.count(Tool::CreateTicket).await.expect("a count"), 1);
+}

@@ -248,18 +248,16 @@ fn page_of_change(
     request: Option<RequestId>,
     roles: &[Name],
 ) -> Result<(), StoreError> {
+    let waits = OperationState::NeedsReconciliation;
+    if next.state != waits && stored.now_at.state != waits {
+        return Ok(());
+    }
     let reason = match stored.kind {
         Kind::Money(_) => PageReason::NeedsReconciliation,
         Kind::Write => PageReason::WriteUnknown,
     };
     let matter = Matter { request, operation: Some(stored.operation), tool: Some(stored.tool.clone()), roles: roles.to_vec() };
-    if next.state == OperationState::NeedsReconciliation {
-        return pages::raise(tx, reason, &matter);
-    }
-    if stored.now_at.state == OperationState::NeedsReconciliation {
-        pages::end(tx, reason, &matter)?;
-    }
-    Ok(())
+    if next.state == waits { pages::raise(tx, reason, &matter) } else { pages::end(tx, reason, &matter) }
 }
 
 pub(crate) fn load_request(tx: &Tx<'_>, request: &RequestId) -> Result<StoredRequest, StoreError> {
