@@ -74,6 +74,8 @@ pub struct Shared {
     /// Why the mirror cannot be written, if so.
     pub mirror_fault: Option<Told>,
     pub notices_fault: Option<Told>,
+    /// Why new keys are not proposed or taken yet, if so.
+    pub rotation_fault: Option<Told>,
     /// The main window is to show the reconcile desk when it asks next.
     pub desk_wanted: bool,
     pub settings: Settings,

@@ -19,6 +19,7 @@ use crate::errors::Told;
 use crate::keys::{self, KeyError};
 use crate::limits::{LOG_AGAIN_S, RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
 use crate::mirror::{Batch, Mirror, MirrorFault};
+use crate::rotation;
 use crate::strings;
 
 /// Why following ended.
@@ -157,6 +158,7 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
         hand_in_again(console, membership, &hand_in).await?;
     }
     open_mirror(console, membership).map_err(Ended::Mirror)?;
+    mend_rotation(console, membership).await?;
     let device = device_key(console, membership).await?;
     let gate = GateClient::new(&membership.url)?;
     let (client, session) = open_session(&gate, membership, &device).await.map_err(|ended| as_enrolled(console, ended))?;
@@ -180,7 +182,28 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
     };
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
+    go_on_rotating(console, &client).await;
     follow_log(console, &client, level_at).await
+}
+
+/// Carries on what a rotation of the keys has to do now. What fails is tried again at the next session.
+async fn go_on_rotating(console: &Arc<Console>, client: &ApproverClient) {
+    let Some(membership) = console.membership() else { return };
+    if let Err(told) = rotation::go_on(console, &membership, client).await {
+        console.shared().rotation_fault = Some(told);
+        console.tell(Change::State);
+    }
+}
+
+/// A rotation that was cut after the keyring had the new keys: the membership follows.
+async fn mend_rotation(console: &Arc<Console>, membership: &Membership) -> Result<(), Ended> {
+    let (of, with) = (console.clone(), membership.clone());
+    let mended = tokio::task::spawn_blocking(move || rotation::mended(&of, &with)).await.unwrap_or(None);
+    let Some(membership) = mended else { return Ok(()) };
+    let kept = Kept::Active { membership };
+    kept.save(&console.profile).map_err(|_| Ended::Lost)?;
+    console.set_kept(Some(kept));
+    Err(Ended::Lost)
 }
 
 /// The pinned gate forgets no key that it has admitted: one that does not know it is another.
@@ -295,7 +318,11 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
                 console.set_gate(GateState::Connected);
                 if applied.records > 0 {
                     console.shared().mirror_fault = None;
+                    let rules_changed = applied.rules_changed;
                     console.tell(Change::Log(applied));
+                    if rules_changed {
+                        go_on_rotating(console, client).await;
+                    }
                 }
             }
         }

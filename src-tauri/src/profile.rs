@@ -77,6 +77,11 @@ impl Profile {
         self.directory.join("enrolment.json")
     }
 
+    /// New keys that are made and do not count yet.
+    pub fn rotation_file(&self) -> PathBuf {
+        self.directory.join("rotation.json")
+    }
+
     pub fn pin_waits_file(&self) -> PathBuf {
         self.directory.join("pin-waits.json")
     }

@@ -9,10 +9,12 @@ macro_rules! texts {
 }
 
 mod deciding;
+mod keys;
 mod reconcile;
 mod tables;
 
 pub use deciding::*;
+pub use keys::*;
 pub use reconcile::*;
 pub use tables::*;
 
@@ -543,6 +545,9 @@ pub fn refusal(code: &str) -> Option<&'static str> {
             "This request is no longer valid: its row, a role or what it refers to has changed. Nothing will run; the agent must ask again."
         }
         "roster_stale" => ROSTER_MOVES,
+        "last_admin" => LAST_ADMIN,
+        "recovery_not_waiting" | "recovery_vetoed" => RECOVERY_OVER,
+        "roster_change_invalid" => ROSTER_CHANGE_INVALID,
         "request_orphaned" => {
             "The agent stopped waiting and was never told about this request. It can be approved when the agent asks again."
         }

@@ -10,6 +10,7 @@ use vidimus_api::enrolment::{EnrolmentRequest, EnrolmentState, Offer, OfferReque
 use vidimus_api::invite::{Invite, InviteKind, code_sha256};
 use vidimus_api::raw_json;
 use vidimus_api::request::{ChallengeRequest, DecisionRequest, Denial, DenialKind, Receipt};
+use vidimus_api::roster::{SignedStatement, StopAnswer};
 use vidimus_api::session::{SessionAnswer, SessionChallengeRequest, SessionRequest};
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::checkpoint;
@@ -22,7 +23,9 @@ use vidimus_core::render;
 use vidimus_core::roster::{Admission, KeyUse, Roster};
 use vidimus_core::sign::{PublicKey, SecretKey};
 use vidimus_core::statement::{Enrolment, Genesis, SessionStatement};
+use vidimus_core::stop::Stop;
 use vidimus_core::table::{Row, Table};
+use vidimus_core::time::Timestamp;
 
 /// The version that decisions name.
 const APP_VERSION: &str = "approver 1";
@@ -145,6 +148,18 @@ impl Approver {
         };
         let envelope = raw(&statement.sign(&self.device)?)?;
         Ok(self.gate.open_session(&SessionRequest { envelope }).await?)
+    }
+
+    /// Stops keys of a person, signed by a key of this one.
+    ///
+    /// # Errors
+    /// When the gate refuses.
+    pub async fn stop(&self, person: PersonId, mut keys: Vec<Digest>, signer: &SecretKey) -> Result<StopAnswer, ApproverError> {
+        keys.sort();
+        let first = *keys.first().ok_or(ApproverError::Missing("a stop names a key"))?;
+        let issued_at = Timestamp::MIN;
+        let stop = Stop { gate: self.gate_id, environment: self.environment, person, keys, issued_at };
+        Ok(self.gate.stop(&first, &SignedStatement { envelope: raw(&stop.sign(signer)?)? }).await?)
     }
 
     /// The client with the open session.

@@ -12,6 +12,9 @@ const REVIEW: &str = "vidimus-review://";
 /// Where the enrolment window lives.
 const ENROLMENT: &str = "vidimus-enrolment://";
 
+/// Where the window for keys lives.
+const KEYS: &str = "vidimus-keys://";
+
 /// How long a step of the console may take.
 const STEP_WITHIN: Duration = Duration::from_secs(30);
 /// The pause between two looks.
@@ -94,6 +97,22 @@ impl Console {
         self.expect("#invite").await
     }
 
+    /// Opens the window for keys and turns to it.
+    pub async fn open_keys(&self) -> Result<(), DesktopError> {
+        self.main().await?;
+        self.driver.keys("gs").await?;
+        self.expect("[data-part=open-keys]").await?;
+        self.driver.click("[data-part=open-keys]").await?;
+        self.keys().await?;
+        self.expect("[data-part=this-computer]").await
+    }
+
+    /// Turns to the window for keys.
+    pub async fn keys(&self) -> Result<(), DesktopError> {
+        self.driver.window_with_url(KEYS).await?;
+        Ok(())
+    }
+
     /// Hands the enrolment its invitation.
     pub async fn hand_invitation(&self, invite: &str) -> Result<(), DesktopError> {
         self.driver.type_text("#invite", invite).await?;
@@ -153,6 +172,13 @@ impl Console {
             self.driver.keys("n").await?;
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// The request in the inbox's first row.
+    pub async fn first_request(&self) -> Result<String, DesktopError> {
+        self.main().await?;
+        let found = self.driver.execute("return document.querySelector('[data-request]')?.dataset.request ?? ''", vec![]).await?;
+        Ok(found.as_str().unwrap_or_default().to_owned())
     }
 
     /// Opens a request from the inbox and turns to its window.

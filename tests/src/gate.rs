@@ -66,13 +66,22 @@ impl GateHome {
         command.arg("--data").arg(home.data()).arg("--table").arg(&table_path);
         command.args(["--environment", environment, "--url", &home.url(), "--admin-name", name]);
         command.args(roles.iter().flat_map(|role| ["--admin-role", role]));
-        let invite = home.word_of("init", command, "vidimus-invite-")?;
+        let output = home.output_of("init", command)?;
+        let word = |prefix| word_in("init", &output, prefix);
+        let (invite, recovery) = (word("vidimus-invite-")?, word("vidimus-recovery-")?);
+        let key = home.recovery_key();
+        std::fs::write(&key, recovery).map_err(|source| file(&key, source))?;
         Ok((home, invite))
     }
 
     /// Where the gate listens when it serves.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Where these tests keep what an operator keeps on paper.
+    pub fn recovery_key(&self) -> PathBuf {
+        self.folder.join("recovery-key")
     }
 
     /// The gate's data folder.
@@ -99,6 +108,20 @@ impl GateHome {
         self.word_of("approver invite", command, "vidimus-invite-")
     }
 
+    /// Invites another desktop of a person and gives the invitation.
+    pub fn invite_device(&self, person: &str) -> Result<String, GateError> {
+        let mut command = self.command("approver");
+        command.args(["device", person]).arg("--data").arg(self.data());
+        self.word_of("approver device", command, "vidimus-invite-")
+    }
+
+    /// Announces a recovery by a waiting admission, and gives what the command says.
+    pub fn recover(&self, request: &str) -> Result<String, GateError> {
+        let mut command = self.command("recover");
+        command.args(["--request", request]).arg("--data").arg(self.data()).arg("--key").arg(self.recovery_key());
+        self.output_of("recover", command)
+    }
+
     /// Serves, and waits until the gate answers. `variables` are for its process alone.
     pub fn serve(&self, variables: &[(&str, &str)]) -> Result<Gate, GateError> {
         let mut command = self.command("serve");
@@ -120,16 +143,26 @@ impl GateHome {
     }
 
     /// Runs a command to its end and gives the word of its output that begins with `prefix`.
-    fn word_of(&self, name: &str, mut command: Command, prefix: &str) -> Result<String, GateError> {
+    fn word_of(&self, name: &str, command: Command, prefix: &str) -> Result<String, GateError> {
+        word_in(name, &self.output_of(name, command)?, prefix)
+    }
+
+    /// Runs a command to its end and gives its output.
+    fn output_of(&self, name: &str, mut command: Command) -> Result<String, GateError> {
         let failed = |detail: String| GateError::Command { command: name.to_owned(), detail };
         let output = command.output().map_err(|error| failed(error.to_string()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let word = text.split_whitespace().map(|word| word.trim_matches('"')).find(|word| word.starts_with(prefix));
-        match word.filter(|_| output.status.success()) {
-            Some(word) => Ok(word.to_owned()),
-            None => Err(failed(format!("{}; {text}{}", output.status, String::from_utf8_lossy(&output.stderr)))),
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            return Ok(text);
         }
+        Err(failed(format!("{}; {text}{}", output.status, String::from_utf8_lossy(&output.stderr))))
     }
+}
+
+/// The word of an output that begins with `prefix`.
+fn word_in(name: &str, output: &str, prefix: &str) -> Result<String, GateError> {
+    let word = output.split_whitespace().map(|word| word.trim_matches('"')).find(|word| word.starts_with(prefix));
+    word.map(str::to_owned).ok_or_else(|| GateError::Command { command: name.to_owned(), detail: output.to_owned() })
 }
 
 /// A port that nobody listens on now. Another process may take it first; a gate then says so and does not start.

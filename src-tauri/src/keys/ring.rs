@@ -11,6 +11,8 @@ use crate::limits::{KEYRING_NOTICE_S, KEYRING_WAIT_S};
 
 const APPROVAL: &str = "approval";
 const DEVICE: &str = "device";
+const NEXT_APPROVAL: &str = "next approval";
+const NEXT_DEVICE: &str = "next device";
 
 /// The keys of one profile in the system keyring. There is no other place where keys are kept.
 #[derive(Debug, Clone)]
@@ -67,9 +69,35 @@ impl Keyring {
         if kept { Ok(()) } else { Err(KeyError::Foreign) }
     }
 
+    /// Stores two keys beside the ones in use, for a rotation.
+    pub fn store_next(&self, binding: &Binding, approval: &SealedKey, device: &DeviceBlob) -> Result<(), KeyError> {
+        self.write(binding.account(NEXT_APPROVAL), approval.as_blob().to_vec())?;
+        self.write(binding.account(NEXT_DEVICE), device.as_blob().to_vec())?;
+        let kept = SealedKey::from_blob(self.read(binding.account(NEXT_APPROVAL))?)? == *approval;
+        if kept && DeviceBlob::open(self.read(binding.account(NEXT_DEVICE))?, binding).is_ok() { Ok(()) } else { Err(KeyError::Foreign) }
+    }
+
+    /// The keys of a rotation take the place of those in use. Cut in between, it is done again.
+    pub fn promote_next(&self, binding: &Binding) -> Result<(), KeyError> {
+        let approval = SealedKey::from_blob(self.read(binding.account(NEXT_APPROVAL))?)?;
+        let device = self.read(binding.account(NEXT_DEVICE))?;
+        DeviceBlob::open(device.clone(), binding)?;
+        self.write(binding.account(APPROVAL), approval.as_blob().to_vec())?;
+        self.write(binding.account(DEVICE), device)
+    }
+
+    /// Removes the keys of a rotation. Keys that are not there are no error.
+    pub fn remove_next(&self, binding: &Binding) -> Result<(), KeyError> {
+        self.remove_each(binding, [NEXT_APPROVAL, NEXT_DEVICE])
+    }
+
     /// Removes both keys. A key that is not there is no error.
     pub fn remove(&self, binding: &Binding) -> Result<(), KeyError> {
-        for use_ in [APPROVAL, DEVICE] {
+        self.remove_each(binding, [APPROVAL, DEVICE])
+    }
+
+    fn remove_each(&self, binding: &Binding, uses: [&str; 2]) -> Result<(), KeyError> {
+        for use_ in uses {
             let account = binding.account(use_);
             match self.call(account, |entry| entry.delete_credential()) {
                 Ok(()) | Err(KeyError::Missing) => {}

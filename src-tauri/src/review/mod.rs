@@ -16,6 +16,7 @@ pub mod permission;
 pub mod question;
 pub mod reason;
 pub mod receipt;
+pub mod roster_change;
 pub mod sections;
 pub mod signed_bytes;
 pub mod state;

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::html::{Element, Tag, el};
 use crate::review::sections;
 use crate::review::state::{self, TopLine, top_line};
-use crate::review::{Review, panels, table_change, views};
+use crate::review::{Review, panels, roster_change, table_change, views};
 use crate::strings;
 use crate::trusted::page::{Frame, WindowKind};
 
@@ -66,6 +66,7 @@ pub fn draw(console: &Console, review: &mut Review, view: View, page: usize) -> 
     }
     let column = column
         .optional(if page == 1 { table_change::section(card) } else { None })
+        .optional(if page == 1 { roster_change::section(console, card) } else { None })
         .child(views::arguments(review, view, page, pages, &console.zone, console.now_ms()))
         .optional(sections::referents(card))
         .child(sections::compared(console, card, comparison.as_ref()))

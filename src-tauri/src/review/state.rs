@@ -4,10 +4,12 @@ use serde::Serialize;
 use vidimus_core::ids::Reversibility;
 
 use crate::console::{Console, GateState, KeyState};
+use crate::desktops;
 use crate::errors::Told;
-use crate::mirror::RequestRow;
+use crate::mirror::{Mirror, RequestRow};
 use crate::review::locks::{self, Locks};
 use crate::review::{GateSays, Panel, Review, acts, sections};
+use crate::rotation::Rotation;
 use crate::strings;
 use crate::text::time;
 
@@ -236,8 +238,28 @@ pub struct TopLine {
     pub key: String,
 }
 
+/// What the verified roster says of a key with which a session opens: the key that signs decisions may be stopped alone.
+fn key_by_roster(console: &Console) -> &'static str {
+    if Rotation::load(&console.profile).is_some() {
+        return strings::ROTATING_STATE;
+    }
+    let Some(membership) = console.membership() else { return strings::ACTIVE };
+    let digest = membership.approval_key.digest();
+    let stopped =
+        console.read(Mirror::roster).flatten().and_then(|roster| roster.key(&digest).map(|holder| holder.key.stopped_at.is_some()));
+    if stopped == Some(true) {
+        return strings::STOPPED;
+    }
+    let since = console.read(|mirror| mirror.key_times(&digest)).and_then(|times| times.since);
+    match since.and_then(|since| desktops::renewal_due(since, console.now_ms())) {
+        Some(_) => strings::RENEWAL_STATE,
+        None => strings::ACTIVE,
+    }
+}
+
 pub fn top_line(console: &Console) -> TopLine {
     let label = console.membership().map(|membership| membership.label).unwrap_or_default();
+    let by_roster = key_by_roster(console);
     let shared = console.shared();
     let since = time::hour_minute(shared.gate_since_ms, &console.zone);
     let gate = match &shared.gate {
@@ -251,7 +273,7 @@ pub fn top_line(console: &Console) -> TopLine {
     let key = match &shared.key {
         KeyState::None => strings::KEY_NONE.to_owned(),
         KeyState::Waiting => strings::key_state(&label, strings::WAITING),
-        KeyState::Active => strings::key_state(&label, strings::ACTIVE),
+        KeyState::Active => strings::key_state(&label, by_roster),
         KeyState::Stopped => strings::key_state(&label, strings::STOPPED),
         KeyState::Error(_) => strings::key_state(&label, strings::UNUSABLE),
     };

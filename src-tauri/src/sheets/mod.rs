@@ -4,7 +4,7 @@
 
 pub mod enrolment;
 pub mod keys;
-mod parts;
+pub mod parts;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ pub struct Fields {
     pub pin: String,
     #[serde(rename = "pin-again")]
     pub pin_again: String,
+    pub roles: String,
 }
 
 /// What an act led to: another page, words, or the end of the window.

@@ -7,7 +7,6 @@ use tauri::{AppHandle, Manager, State, WebviewWindow};
 
 use super::{Shared, windows};
 use crate::errors::Told;
-use crate::random;
 use crate::review::state::{TopLine, top_line};
 use crate::sheets::enrolment::{self, Held, Sheet};
 use crate::sheets::{Fields, Outcome, keys};
@@ -17,7 +16,17 @@ use crate::trusted::Document;
 #[derive(Default)]
 pub struct Sheets {
     enrolment: Mutex<Option<Sheet>>,
-    keys_nonce: Mutex<String>,
+    keys: KeysSheet,
+}
+
+/// The window for keys, while it is open.
+#[derive(Default)]
+pub struct KeysSheet(Mutex<Option<keys::Sheet>>);
+
+impl keys::Held for KeysSheet {
+    fn with<T>(&self, act: impl FnOnce(&mut keys::Sheet) -> T) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+    }
 }
 
 impl Held for Sheets {
@@ -49,7 +58,7 @@ pub fn begin_enrolment(app: &AppHandle) {
 
 pub fn begin_keys(app: &AppHandle) {
     let sheets = app.state::<Sheets>();
-    *sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner) = random::page_nonce();
+    *sheets.keys.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys::Sheet::new());
 }
 
 pub fn draw_enrolment(app: &AppHandle) -> Document {
@@ -61,8 +70,8 @@ pub fn draw_enrolment(app: &AppHandle) -> Document {
 
 pub fn draw_keys(app: &AppHandle) -> Document {
     let (console, sheets) = (app.state::<Shared>(), app.state::<Sheets>());
-    let nonce = sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    keys::draw(&console, &nonce).document()
+    let mut slot = sheets.keys.0.lock().unwrap_or_else(PoisonError::into_inner);
+    keys::draw(&console, slot.get_or_insert_with(keys::Sheet::new)).document()
 }
 
 #[tauri::command]
@@ -85,8 +94,10 @@ pub async fn enrolment_act(
 }
 
 #[tauri::command]
-pub async fn keys_state(console: State<'_, Shared>) -> Result<SheetState, Told> {
-    Ok(state_of(&console, keys::version(&console), String::new()))
+pub async fn keys_state(console: State<'_, Shared>, sheets: State<'_, Sheets>) -> Result<SheetState, Told> {
+    let found = keys::Held::with(&sheets.keys, |sheet| (keys::version(&console, sheet), sheet.note.clone()));
+    let (version, note) = found.unwrap_or_default();
+    Ok(state_of(&console, version, note))
 }
 
 #[tauri::command]
@@ -98,8 +109,7 @@ pub async fn keys_act(
     action: String,
     fields: Fields,
 ) -> Result<Outcome, Told> {
-    let expected = sheets.keys_nonce.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let outcome = keys::perform(&console, &nonce, &expected, &action, fields).await;
+    let outcome = keys::perform(&console, &sheets.keys, &nonce, &action, fields).await;
     Ok(finish(window, outcome))
 }
 

@@ -49,6 +49,7 @@
   /* What is typed is not lost to a change of state: the act that follows draws the page anew. */
   const tick = () => call(page.stateCommand, {}).then((state) => {
     if (state.version !== page.version && !inFlight && !typed()) reload();
+    for (const name of ["gate", "clock", "key"]) { const line = one(`[data-live=${name}]`); if (line && line.textContent !== state[name]) line.textContent = state[name]; }
     if (inFlight && state.note !== "" && one("#message").textContent !== state.note) message(state.note);
   }, () => {}).finally(() => setTimeout(tick, 1000));
   tick();

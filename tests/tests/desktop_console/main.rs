@@ -8,6 +8,7 @@ mod approving;
 mod denying;
 mod hostile;
 mod keyring_faults;
+mod keys;
 mod looks;
 mod looks_of_people;
 mod mutations;
