@@ -261,6 +261,8 @@ const CASES: &[Case] = &[
     ),
     ("a state that has no row", &[("state = { tool = \"get_invoice\"", "state = { tool = \"get_order\"")]),
     ("a fact with a list", &[("args = { invoice = \"{invoice}\" } }]", "args = { invoice = [1] } }]")]),
+    ("nobody is passed on to in time", &[("request_ttl_s = 1800", "request_ttl_s = 1800\nescalate_after_s = 1800")]),
+    ("an escalation without its time", &[("quorum = 1 }]\nrequest_ttl_s", "quorum = 1, escalate_to = \"treasury\" }]\nrequest_ttl_s")]),
     (
         "a referent that is no read",
         &[(

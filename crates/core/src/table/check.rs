@@ -176,6 +176,19 @@ fn check_money(row: &ReadRow, report: &mut Report) {
             "`delay_s` reaches `request_ttl_s`, so that nothing would ever run; lower it",
         );
     }
+    let named = declared.needs.iter().any(|need| need.escalate_to.is_some());
+    let found = match declared.escalate_after_s {
+        None if named => {
+            Some(("needs", "`escalate_to` is named and `escalate_after_s` is not, so that nothing is ever passed on; say when"))
+        }
+        Some(after_s) if after_s >= declared.request_ttl_max_s => {
+            Some(("escalate_after_s", "`escalate_after_s` reaches the request's last moment, so that nothing is ever passed on; lower it"))
+        }
+        None | Some(_) => None,
+    };
+    if let Some((key, words)) = found {
+        report.warn(&row.at(key), Rule::EscalationIncomplete, words);
+    }
     if declared.salient.is_empty() {
         let words = format!(
             "`{}` has no `salient` argument that an approver could be asked for; name the amount, the payee or the recipient",

@@ -56,6 +56,8 @@ words!(
         UndoOnIrreversible = "undo_on_irreversible",
         /// The longest life of a request is shorter than its first.
         TtlMaxBelowTtl = "ttl_max_below_ttl",
+        /// A request is never passed on, although its row names to whom or when.
+        EscalationIncomplete = "escalation_incomplete",
         /// A request would be over before its delay is.
         DelayBeyondTtl = "delay_beyond_ttl",
         /// A write has neither a state read nor a receipt.
