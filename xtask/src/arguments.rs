@@ -49,6 +49,8 @@ pub struct BenchOptions {
     pub name: Option<String>,
     /// Where the figures are written.
     pub json: Option<String>,
+    /// Whether what takes longer is measured as well.
+    pub long: bool,
 }
 
 const OUT_DEFAULT: &str = "target/demo";
@@ -94,11 +96,12 @@ At most 25 minutes on two cores. The first step that fails ends the run; the las
   --yes    Install without asking (so does a set CI variable)";
 
 const BENCH_HELP: &str = "\
-Usage: cargo xtask bench [NAME] [--json FILE] [--yes]
+Usage: cargo xtask bench [NAME] [--long] [--json FILE] [--yes]
 
 Sets up, builds for release, measures on the real parts and prints a table; docs/benchmarks.md says what each figure means.
 NAME is money, route or console; without it all of them run. Expect about 12 minutes the first time, then 5.
 
+  --long       Also what takes longer: money over 100,000 operations, for its memory
   --json FILE  Write the machine and the figures there as well
   --yes        Install without asking (so does a set CI variable)";
 
@@ -165,11 +168,12 @@ fn parse_demo(arguments: &[String]) -> Result<DemoOptions, Stop> {
 }
 
 fn parse_bench(arguments: &[String]) -> Result<BenchOptions, Stop> {
-    let mut options = BenchOptions { consent: Consent::from_environment(), name: None, json: None };
+    let mut options = BenchOptions { consent: Consent::from_environment(), name: None, json: None, long: false };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--yes" => options.consent = Consent::Given,
+            "--long" => options.long = true,
             "--json" => options.json = Some(rest.next().ok_or_else(|| missing("--json", BENCH_HELP))?.clone()),
             name if bench::NAMES.contains(&name) && options.name.is_none() => options.name = Some(name.to_owned()),
             other => return Err(unknown(other, BENCH_HELP)),
@@ -202,8 +206,9 @@ mod tests {
         assert_eq!(demo, Task::Demo(expected));
         let test = parse(&words("test --yes --long")).unwrap();
         assert_eq!(test, Task::Test(TestOptions { consent: Consent::Given, long: true }));
-        let bench = parse(&words("bench console --json figures.json --yes")).unwrap();
-        let expected = BenchOptions { consent: Consent::Given, name: Some("console".to_owned()), json: Some("figures.json".to_owned()) };
+        let bench = parse(&words("bench console --json figures.json --long --yes")).unwrap();
+        let (name, json) = (Some("console".to_owned()), Some("figures.json".to_owned()));
+        let expected = BenchOptions { consent: Consent::Given, name, json, long: true };
         assert_eq!(bench, Task::Bench(expected));
         assert_eq!(parse(&words("setup --yes")).unwrap(), Task::SetUp(Consent::Given));
     }

@@ -13,19 +13,26 @@ pub const NAMES: [&str; 3] = ["money", "route", "console"];
 
 /// Runs one bench, or all.
 pub fn run(root: &Path, options: &BenchOptions) -> Result<(), Stop> {
-    let mut progress = Progress::new(5);
+    let with_console = options.name.as_deref().is_none_or(|name| name == "console");
+    let mut progress = Progress::new(if with_console { 5 } else { 3 });
     let node =
         progress.step("set up", "seconds, or 2 minutes where packages are missing", || setup::all(root, options.consent, Purpose::Demo))?;
-    progress.step("front end: packages", "15 s the first time", || test::front_end_packages(root, &node))?;
-    progress.step("front end: build", "5 s", || command::run(node.npm(&root.join("ui")).args(["run", "build"])))?;
-    progress.step("build for release", "10 minutes the first time on two cores", || {
+    if with_console {
+        progress.step("front end: packages", "15 s the first time", || test::front_end_packages(root, &node))?;
+        progress.step("front end: build", "5 s", || command::run(node.npm(&root.join("ui")).args(["run", "build"])))?;
+    }
+    progress.step("build for release", "10 minutes the first time on two cores, half of that without the console", || {
         let mut cargo = test::cargo(root);
-        cargo.args(["build", "--release", "--package", "vidimus-gate", "--package", "vidimus-tests", "--package", "vidimus", "--bins"]);
-        command::run(cargo.args(["--features", test::FEATURES]))
+        cargo.args(["build", "--release", "--package", "vidimus-gate", "--package", "vidimus-tests", "--bins"]);
+        if with_console {
+            cargo.args(["--package", "vidimus", "--features", test::FEATURES]);
+        }
+        command::run(&mut cargo)
     })?;
-    progress.step("bench", "half a minute, and 4 minutes for `console`", || {
+    progress.step("bench", "half a minute, 4 minutes for `console`, and 3 more with `--long`", || {
         let mut bench = Command::new(demo::target_directory(root).join("release/vidimus-bench"));
         bench.args(&options.name);
+        bench.args(options.long.then_some("--long"));
         if let Some(file) = &options.json {
             bench.arg("--json").arg(file);
         }
