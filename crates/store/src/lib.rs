@@ -15,6 +15,7 @@ mod engine;
 mod enrolments;
 mod error;
 mod escalations;
+mod frozen_texts;
 mod gate;
 mod ledger;
 mod ledger_verification;

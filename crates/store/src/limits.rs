@@ -54,6 +54,12 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 8;
 /// Unused challenges for answers kept for one key. *Unit*: challenges. Older ones are dropped: only its holder asks for them.
 pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
 
+/// Frozen requests that each thread keeps as it read them. *Unit*: requests. As many as are decided at a time.
+pub const FROZEN_KEPT_MAX: usize = 64;
+
+/// The largest of them. *Unit*: bytes. Larger ones are rare, and would hold memory for nothing.
+pub const FROZEN_KEPT_BYTES_MAX: usize = 16 * 1024;
+
 /// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.
 pub const LEASE_S_MAX: u64 = 300;
 

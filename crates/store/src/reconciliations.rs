@@ -262,7 +262,7 @@ fn detail(db: &Connection, operation: &OperationKey, reader: &[Name], seen: Oper
     }
     let Some(gate) = GateState::load(db)? else { return Ok(None) };
     let frozen = request.map(|request| StoredRequest::load(db, &request)).transpose()?.flatten().map(|request| request.frozen);
-    let row = row_of(db, &gate, &stored, frozen.as_ref())?;
+    let row = row_of(db, &gate, &stored, frozen.as_deref())?;
     let on_record = log.operation(operation)?;
     let leaves = list(
         db,

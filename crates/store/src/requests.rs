@@ -16,6 +16,7 @@ use vidimus_core::table::{Need, Row};
 
 use crate::codec::{parsed, text};
 use crate::error::StoreError;
+use crate::frozen_texts;
 use crate::gate::GateState;
 use crate::limits::{EARLIER_MAX, EARLIER_S};
 use crate::operations::{self, Change};
@@ -48,7 +49,7 @@ pub(crate) struct NewRequest<'a> {
 pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<()> {
     let says = new.says.map(str::to_owned);
     let escalate_after_s = new.row.escalate_after_s;
-    let frozen = freeze(tx, gate, new)?;
+    let frozen = frozen_texts::keep(freeze(tx, gate, new)?);
     refuse_unanswerable(gate, &frozen)?;
     let members = frozen.members();
     let request_sha256 = frozen.request_sha256();

@@ -1,5 +1,7 @@
 //! Requests, calls and operations as they are stored, read strictly.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
 use vidimus_core::frozen::FrozenRequest;
@@ -11,6 +13,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
 use crate::error::StoreError;
+use crate::frozen_texts;
 use crate::tx::find;
 
 /// An approval request.
@@ -18,7 +21,7 @@ use crate::tx::find;
 pub(crate) struct StoredRequest {
     pub(crate) request: RequestId,
     pub(crate) state: RequestState,
-    pub(crate) frozen: FrozenRequest,
+    pub(crate) frozen: Arc<FrozenRequest>,
     pub(crate) waits_until: Timestamp,
     pub(crate) quorum_at: Option<Timestamp>,
     /// It was passed on: the record is here.
@@ -33,7 +36,7 @@ impl StoredRequest {
             Ok((frozen, parsed(row, "state")?, time(row, "waits_until")?, optional_time(row, "quorum_at")?, escalated_position))
         })?;
         let Some((frozen, state, waits_until, quorum_at, escalated_position)) = row else { return Ok(None) };
-        let frozen = FrozenRequest::parse(frozen.as_bytes())?;
+        let frozen = frozen_texts::read(&frozen)?;
         // What people signed has a last moment of its own; the column only moves within it.
         let waits_until = waits_until.min(frozen.members().expires_max_at);
         Ok(Some(StoredRequest { request: *request, state, frozen, waits_until, quorum_at, escalated_position }))
