@@ -1,6 +1,7 @@
 //! The store through its face: every use case, every refusal, the races between them, and what a crash leaves.
 
 mod administrator;
+mod at_once;
 mod calls;
 mod changes;
 mod clock;
