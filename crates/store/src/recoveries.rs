@@ -160,7 +160,7 @@ fn recoveries_on_record(log: LogView<'_>) -> Attempt<RosterChain> {
         let record = AuditRecord::parse(leaf.as_bytes())?;
         if record.record_type == RecordType::RosterChanged {
             let request = record.request.map(|request| StoredRequest::load(log.db, &request)).transpose()?.flatten();
-            chain.changed(&record, request.as_ref().map(|request| &request.frozen))?;
+            chain.changed(&record, request.as_ref().map(|request| &*request.frozen))?;
         } else {
             chain.take_recovery(&record)?;
         }

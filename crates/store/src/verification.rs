@@ -235,7 +235,7 @@ impl Walk<'_> {
         }
         let next = Roster::parse(text.as_bytes()).map_err(unsigned(what()))?;
         let request = record.request.map(|request| StoredRequest::load(self.db, &request)).transpose()?.flatten();
-        let genesis = self.rosters.changed(record, request.as_ref().map(|request| &request.frozen)).map_err(unsigned(what()))?;
+        let genesis = self.rosters.changed(record, request.as_ref().map(|request| &*request.frozen)).map_err(unsigned(what()))?;
         if self.rosters.roster() != Some(&next) {
             return contradicted(format!("{} is not the one that was signed", what()));
         }
