@@ -52,7 +52,7 @@ pub(crate) fn refuse<T>(code: Code, message: impl Into<String>) -> Attempt<T> {
     Err(Stop::Refused(Refusal::new(code, message)))
 }
 
-/// What the writer keeps between use cases. Dropped whenever something was taken back.
+/// What the writer keeps between use cases. Never newer than the database: whoever takes something back sets it back.
 #[derive(Default)]
 pub(crate) struct Cache {
     gate: Option<Arc<GateState>>,
@@ -116,6 +116,7 @@ impl<'b> Tx<'b> {
     pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce(&mut Tx<'b>) -> Attempt<T>) -> Result<Result<T, Refusal>, StoreError> {
         prepared(self.db, "SAVEPOINT attempt")?;
         let mark = self.staging.mark();
+        let gate = self.cache.gate.clone();
         match attempt(self) {
             Ok(value) => {
                 prepared(self.db, "RELEASE attempt")?;
@@ -124,7 +125,8 @@ impl<'b> Tx<'b> {
             Err(Stop::Refused(refusal)) => {
                 self.db.execute_batch("ROLLBACK TO attempt; RELEASE attempt")?;
                 self.staging.take_back(mark);
-                self.forget_gate();
+                // The database is back where the attempt began, so what was known then is known again.
+                self.cache.gate = gate;
                 Ok(Err(refusal))
             }
             Err(Stop::Failed(error)) => Err(error),
