@@ -16,6 +16,8 @@ pub enum Task {
     Test(TestOptions),
     /// To run benches.
     Bench(BenchOptions),
+    /// To break the accept conditions and see whether a test fails.
+    Mutants(Consent),
 }
 
 /// How the demo runs.
@@ -62,6 +64,7 @@ Usage: cargo xtask <TASK>
   demo    Build everything and run it: an agent asks, a person signs, it runs once
   test    Set up, then test everything
   bench   Measure: money, route, console
+  mutants Break the accept conditions one by one; a test must fail each time
 
 `cargo xtask <TASK> --help` says more.";
 
@@ -92,8 +95,17 @@ Usage: cargo xtask test [--long] [--yes]
 Sets up, then checks and tests everything: sources, front end, format, lints, licences, and every test against real parts.
 At most 25 minutes on two cores. The first step that fails ends the run; the last line is `N passed, N failed`.
 
-  --long   Also what takes longer (VIDIMUS_LONG=1 for the tests)
+  --long   Also what takes longer (VIDIMUS_LONG=1 for the tests), and `cargo xtask mutants`
   --yes    Install without asking (so does a set CI variable)";
+
+const MUTANTS_HELP: &str = "\
+Usage: cargo xtask mutants [--yes]
+
+Sets up, then breaks the rules by which the gate accepts something, one change at a time (mutants.toml), and runs the tests
+that must notice. Expect hours; `cargo xtask test --long` ends with it. Exits with 0 only if no change went unnoticed; what
+came of each is under target/mutants.
+
+  --yes   Install without asking (so does a set CI variable)";
 
 const BENCH_HELP: &str = "\
 Usage: cargo xtask bench [NAME] [--long] [--json FILE] [--yes]
@@ -117,20 +129,22 @@ pub fn parse(arguments: &[String]) -> Result<Task, Stop> {
         ("demo", true) => Ok(Task::Help(DEMO_HELP)),
         ("test", true) => Ok(Task::Help(TEST_HELP)),
         ("bench", true) => Ok(Task::Help(BENCH_HELP)),
-        ("setup", false) => parse_setup(rest).map(Task::SetUp),
+        ("setup", false) => parse_consent(rest, SETUP_HELP).map(Task::SetUp),
         ("demo", false) => parse_demo(rest).map(Task::Demo),
         ("test", false) => parse_test(rest).map(Task::Test),
         ("bench", false) => parse_bench(rest).map(Task::Bench),
+        ("mutants", true) => Ok(Task::Help(MUTANTS_HELP)),
+        ("mutants", false) => parse_consent(rest, MUTANTS_HELP).map(Task::Mutants),
         (other, _) => Err(Stop::Unmet(format!("no task `{other}`\n\n{HELP}"))),
     }
 }
 
-fn parse_setup(arguments: &[String]) -> Result<Consent, Stop> {
+fn parse_consent(arguments: &[String], help: &str) -> Result<Consent, Stop> {
     let mut consent = Consent::from_environment();
     for argument in arguments {
         match argument.as_str() {
             "--yes" => consent = Consent::Given,
-            other => return Err(unknown(other, SETUP_HELP)),
+            other => return Err(unknown(other, help)),
         }
     }
     Ok(consent)
@@ -215,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_task_explains_itself() {
-        for task in ["setup", "demo", "test", "bench"] {
+        for task in ["setup", "demo", "test", "bench", "mutants"] {
             let Task::Help(text) = parse(&words(&format!("{task} --help"))).unwrap() else { panic!("`{task}` gives no help") };
             assert!(text.contains(&format!("cargo xtask {task}")), "{text}");
         }
@@ -232,6 +246,7 @@ mod tests {
             "demo --out",
             "test --quick",
             "setup now",
+            "mutants core",
         ] {
             assert!(parse(&words(line)).is_err(), "`{line}` was taken");
         }

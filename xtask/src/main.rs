@@ -8,6 +8,7 @@ mod bench;
 mod command;
 mod counts;
 mod demo;
+mod mutants;
 mod progress;
 mod runner;
 mod setup;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Ok(arguments::Task::SetUp(consent)) => setup::run(&root(), consent),
         Ok(arguments::Task::Demo(options)) => demo::run(&root(), &options),
         Ok(arguments::Task::Bench(options)) => bench::run(&root(), &options),
+        Ok(arguments::Task::Mutants(consent)) => mutants::run(&root(), consent),
         Ok(arguments::Task::Test(options)) => return test::run(&root(), options),
         Err(stop) => Err(stop),
     };

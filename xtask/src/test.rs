@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::progress::Progress;
 use crate::setup::node::Node;
 use crate::setup::{self, Purpose};
-use crate::{EXIT_UNMET, Stop, command, runner, sources};
+use crate::{EXIT_UNMET, Stop, command, mutants, runner, sources};
 
 /// One choice of features for all builds, so that nothing is built twice.
 pub const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-gate/demo";
@@ -23,7 +23,7 @@ const STEPS: usize = 12;
 pub fn run(root: &Path, options: TestOptions) -> ExitCode {
     println!("Expect 10 to 25 minutes on two cores, and a little more the first time.");
     let mut counts = Counts::default();
-    let mut progress = Progress::new(STEPS);
+    let mut progress = Progress::new(if options.long { STEPS + mutants::STEPS } else { STEPS });
     let outcome = all_steps(root, options, &mut progress, &mut counts);
     progress.summary();
     let code = match outcome {
@@ -46,7 +46,8 @@ pub fn run(root: &Path, options: TestOptions) -> ExitCode {
 }
 
 fn all_steps(root: &Path, options: TestOptions, progress: &mut Progress, counts: &mut Counts) -> Result<(), Stop> {
-    let node = progress.step("set up", "seconds, or 6 minutes on a new machine", || setup::all(root, options.consent, Purpose::Test))?;
+    let purpose = if options.long { Purpose::LongTest } else { Purpose::Test };
+    let node = progress.step("set up", "seconds, or 6 minutes on a new machine", || setup::all(root, options.consent, purpose))?;
     progress.step("sources", "a second", || sources::check(root))?;
     progress.step("format", "a second", || command::run(cargo(root).args(["fmt", "--all", "--check"])))?;
 
@@ -70,7 +71,8 @@ fn all_steps(root: &Path, options: TestOptions, progress: &mut Progress, counts:
         build.args(["build", "--workspace", "--bins", "--tests", "--features", FEATURES]);
         command::run(&mut build)
     })?;
-    progress.step("tests", if options.long { "an hour" } else { "8 minutes" }, || run_tests(root, options, counts))
+    progress.step("tests", if options.long { "an hour" } else { "8 minutes" }, || run_tests(root, options, counts))?;
+    if options.long { mutants::all(root, progress) } else { Ok(()) }
 }
 
 fn run_tests(root: &Path, options: TestOptions, counts: &mut Counts) -> Result<(), Stop> {
@@ -104,7 +106,7 @@ fn runner_arguments() -> Result<[String; 2], Stop> {
 }
 
 fn check_dependencies(root: &Path) -> Result<(), Stop> {
-    let deny = setup::cargo_deny::find(root).ok_or_else(|| Stop::Failed("cargo-deny is gone".to_owned()))?;
+    let deny = setup::cargo_tools::DENY.find(root).ok_or_else(|| Stop::Failed("cargo-deny is gone".to_owned()))?;
     let mut checks = vec!["bans", "licenses", "sources"];
     if advisory_database().is_some_and(|directory| directory.is_dir()) {
         checks.insert(0, "advisories");

@@ -1,6 +1,6 @@
 //! Sets a machine up: names what is missing, asks, installs.
 
-pub mod cargo_deny;
+pub mod cargo_tools;
 pub mod node;
 mod packages;
 mod system;
@@ -36,6 +36,8 @@ pub enum Purpose {
     Demo,
     /// The checks as well.
     Test,
+    /// And those that take longer.
+    LongTest,
 }
 
 /// The task `setup`: everything, step by step.
@@ -43,7 +45,7 @@ pub fn run(root: &Path, consent: Consent) -> Result<(), Stop> {
     let mut progress = Progress::new(3);
     progress.step("packages of the system", "seconds, or 2 minutes where some are missing", || packages_of_the_system(consent))?;
     progress.step("Node", "seconds", || node::ready(root, consent))?;
-    progress.step("cargo-deny", "seconds, or 4 minutes to build it", || cargo_deny::ready(root, consent))?;
+    progress.step("cargo-deny", "seconds, or 4 minutes to build it", || cargo_tools::DENY.ready(root, consent))?;
     println!("\neverything is there");
     Ok(())
 }
@@ -54,7 +56,11 @@ pub fn all(root: &Path, consent: Consent, purpose: Purpose) -> Result<Node, Stop
     let node = node::ready(root, consent)?;
     match purpose {
         Purpose::Demo => {}
-        Purpose::Test => cargo_deny::ready(root, consent)?,
+        Purpose::Test => cargo_tools::DENY.ready(root, consent)?,
+        Purpose::LongTest => {
+            cargo_tools::DENY.ready(root, consent)?;
+            cargo_tools::MUTANTS.ready(root, consent)?;
+        }
     }
     Ok(node)
 }

@@ -1,0 +1,75 @@
+//! The accept conditions, each of them broken in every way that cargo-mutants knows: a test must fail each time. What is
+//! broken, and what is accepted as meaning the same, stands in `mutants.toml`.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::progress::Progress;
+use crate::setup::cargo_tools::MUTANTS;
+use crate::setup::{self, Consent, Purpose};
+use crate::{Stop, command};
+
+/// What is broken in one run, and the tests that must notice: the quick ones of the crates in which the rules are asked.
+struct Scope {
+    name: &'static str,
+    files: &'static [&'static str],
+    packages: &'static [&'static str],
+    tests: &'static [&'static str],
+}
+
+const SCOPES: &[Scope] = &[
+    Scope {
+        name: "core",
+        files: &[
+            "crates/core/src/decision.rs",
+            "crates/core/src/dsse.rs",
+            "crates/core/src/operation.rs",
+            "crates/core/src/reconciliation.rs",
+            "crates/core/src/request.rs",
+            "crates/core/src/statement.rs",
+            "crates/core/src/token.rs",
+        ],
+        packages: &["vidimus-core"],
+        tests: &["--lib", "--test=decision", "--test=machines", "--test=reconciliation", "--test=protocol"],
+    },
+    Scope {
+        name: "store",
+        files: &["crates/store/src/on_record.rs", "crates/store/src/tokens.rs"],
+        packages: &["vidimus-store"],
+        tests: &["--test=store"],
+    },
+];
+
+/// The task `mutants`, by itself.
+pub fn run(root: &Path, consent: Consent) -> Result<(), Stop> {
+    let mut progress = Progress::new(1 + SCOPES.len());
+    progress.step("set up", "seconds, or 8 minutes on a new machine", || setup::all(root, consent, Purpose::LongTest).map(|_| ()))?;
+    all(root, &mut progress)
+}
+
+/// How many steps [`all`] takes.
+pub const STEPS: usize = SCOPES.len();
+
+/// Every scope, one step each.
+pub fn all(root: &Path, progress: &mut Progress) -> Result<(), Stop> {
+    for scope in SCOPES {
+        progress.step(&format!("mutants: {}", scope.name), "an hour or more", || one(root, scope))?;
+    }
+    Ok(())
+}
+
+fn one(root: &Path, scope: &Scope) -> Result<(), Stop> {
+    let program = MUTANTS.find(root).ok_or_else(|| Stop::Failed("cargo-mutants is gone".to_owned()))?;
+    let mut mutants = Command::new(program);
+    mutants.current_dir(root).args(["mutants", "--config", "mutants.toml", "--no-shuffle", "--colors=never"]);
+    mutants.arg("--output").arg(root.join("target/mutants").join(scope.name));
+    for file in scope.files {
+        mutants.args(["--file", file]);
+    }
+    for package in scope.packages {
+        mutants.args(["--test-package", package]);
+    }
+    mutants.args(scope.tests.iter().map(|test| format!("--cargo-test-arg={test}")));
+    // Its own copy of the tree is built in the folder of the system for what is temporary; ours stays as it is.
+    command::run(&mut mutants)
+}
