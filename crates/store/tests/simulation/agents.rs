@@ -94,7 +94,7 @@ fn payload(intent: &Intent) -> (String, String) {
 }
 
 async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut> {
-    let row_sha256 = world.house.table.row(&name(intent.tool)).expect("a row").digest();
+    let row_sha256 = world.table().row(&name(intent.tool)).expect("a row").digest();
     let freeze = FreezeCall {
         received: received(world, intent),
         request: RequestId::from_random(world.dice.id()),
@@ -106,7 +106,19 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
     if world.defect == Some(Defect::GateTellsBeforeTheCommit) {
         world.witness.borrow_mut().told.push(Told::Call(freeze.received.call));
     }
-    let outcome = world.over_network(|store, moment| async move { store.freeze_call(moment, freeze).await }).await?;
+    let (agent, call) = (freeze.received.agent.clone(), freeze.received.call);
+    let told = world.over_network(|store, moment| async move { store.freeze_call(moment, freeze).await }).await;
+    if told.is_err() && world.dice.percent(60) {
+        // The gate notices that nobody reads its answer any more.
+        let noticing = Rc::clone(world);
+        world.tasks.spawn(Home::Gate, async move {
+            let orphaned = noticing.at_gate(|store, moment| async move { store.orphan_call(moment, agent, call).await }).await;
+            if orphaned == Ok(true) {
+                noticing.reach("a call is orphaned");
+            }
+        });
+    }
+    let outcome = told?;
     let mut witness = world.witness.borrow_mut();
     match outcome {
         FreezeOutcome::Created { call, .. } => {
@@ -127,6 +139,8 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
                 Code::PendingLimitReached,
                 Code::NoEligibleApprover,
                 Code::ToolNotListed,
+                Code::RowStale,
+                Code::CredentialInvalid,
             ];
             assert!(known.contains(&refusal.code), "a call is refused for `{}`: {refusal}", refusal.code);
             // The gate that remembers keys alone would have answered with the earlier call.
@@ -191,7 +205,7 @@ async fn write(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
 async fn carry_out_write(world: Rc<World>, intent: Intent, told: Slot<Option<CallId>>) -> Result<(), Cut> {
     let received = received(&world, &intent);
     let call = received.call;
-    let row_sha256 = world.house.table.row(&name(intent.tool)).expect("a row").digest();
+    let row_sha256 = world.table().row(&name(intent.tool)).expect("a row").digest();
     let lease_s = 30;
     let write = WriteIntent { received, row_sha256, args: intent.args.clone(), before: None, lease_s };
     let outcome = world.at_gate(|store, moment| async move { store.write_intent(moment, write).await }).await?;

@@ -14,7 +14,7 @@ use crate::tasks::Home;
 use crate::witness::Told;
 use crate::world::{Cut, World};
 
-const DENIAL: &str = r#"{"kind":"wrong_amount","note":"too much for this one"}"#;
+pub const DENIAL: &str = r#"{"kind":"wrong_amount","note":"too much for this one"}"#;
 
 /// A request stands in the inboxes: some of those who may decide will look at it.
 pub fn look_at(world: &Rc<World>, request: RequestId) {

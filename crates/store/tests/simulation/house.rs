@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
@@ -57,7 +58,8 @@ const PEOPLE: &[(&str, &[&str])] = &[
 
 pub struct House {
     pub people: Vec<Approver>,
-    pub table: Table,
+    /// The first table, and one that differs from it in the row of `refund`.
+    pub tables: [Rc<Table>; 2],
     pub log_key: SecretKey,
     pub token_key: SecretKey,
     pub challenge_key: ChallengeKey,
@@ -100,9 +102,11 @@ impl House {
         let records = building.carry_out(|store, _| async move { store.records(0, 1000, auditor()).await });
         let leaves = records.iter().map(|record| leaf_hash(record.leaf.as_bytes())).collect();
         let Building { people, table, log_key, token_key, commits, .. } = building;
+        let other = Table::parse(&other_text()).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let tables = [Rc::new(table), Rc::new(other)];
         House {
             people,
-            table,
+            tables,
             log_key,
             token_key,
             challenge_key: challenge_key(),
@@ -117,11 +121,23 @@ impl House {
 
     /// A decision as a console makes it: over what it computed itself from the frozen bytes.
     pub fn statement(&self, approver: &Approver, frozen: &FrozenRequest, decision: DecisionKind, role: &str) -> DecisionStatement {
-        statement(&self.table, &self.log_key, approver, frozen, decision, role)
+        statement(&self.table_of(frozen), &self.log_key, approver, frozen, decision, role)
     }
 
     pub fn shown_sha256(&self, frozen: &FrozenRequest) -> Digest {
-        shown_sha256(&self.table, frozen)
+        shown_sha256(&self.table_of(frozen), frozen)
+    }
+
+    /// The table that a request was frozen on, which a console keeps.
+    fn table_of(&self, frozen: &FrozenRequest) -> Rc<Table> {
+        let members = frozen.members();
+        let found = self.tables.iter().find(|table| table.digest() == members.table_sha256);
+        Rc::clone(found.expect("a table of the house"))
+    }
+
+    /// The text of the table that is not this one.
+    pub fn other_text(&self, table: &Table) -> String {
+        if table.digest() == self.tables[0].digest() { other_text() } else { TABLE.to_owned() }
     }
 
     pub fn sign_token(&self, minted: &Minted, jti: Nonce) -> String {
@@ -371,6 +387,10 @@ impl Building {
 
 fn now() -> Timestamp {
     Timestamp::from_ms(BEGINNING_MS).expect("a time")
+}
+
+fn other_text() -> String {
+    TABLE.replacen("charge the card again", "ask for the money back", 1)
 }
 
 fn code_of(name: &str) -> Digest {

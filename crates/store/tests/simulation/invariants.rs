@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use vidimus_core::decision::DecisionStatement;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::reconciliation::Answer;
 use vidimus_core::request::RequestState;
+use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 use vidimus_core::tree::root_of;
 use vidimus_store::{CallView, DecisionOutcome, Head, Store};
@@ -107,6 +109,29 @@ pub fn invariant_nobody_decides_on_their_own(statement: &DecisionStatement, froz
     must!(!own, "somebody decides on their own request");
 }
 
+/// Counted here from the frozen needs: distinct persons who last said the same.
+pub fn invariant_people_settle_only_what_enough_of_them_signed(request: &RequestSeen, seen: &OperationSeen, to: OperationState) {
+    let said = |answer: Answer| match to {
+        OperationState::Succeeded => answer == Answer::Happened,
+        OperationState::Partial => answer == Answer::Partly,
+        _ => answer == Answer::NotHappened,
+    };
+    let enough = request.frozen.members().needs.iter().all(|need| {
+        let persons = seen.answers.values().filter(|(answer, role)| said(*answer) && *role == *need.role.as_str()).count();
+        persons >= need.quorum as usize
+    });
+    must!(enough, "an operation is `{to}` without enough persons who said so: {:?}", seen.answers);
+}
+
+/// A change of the table and what it makes stale are one transaction.
+pub fn invariant_nothing_waits_on_a_row_that_changed(witness: &Witness, table: &Table) {
+    for (request, seen) in witness.requests.iter().filter(|(_, seen)| !seen.state.is_final()) {
+        let members = seen.frozen.members();
+        let row = table.row(&members.tool).map(|row| row.digest());
+        must!(row == Some(members.row_sha256), "{request} waits on a row that changed");
+    }
+}
+
 /// Nothing leaves but under a lease that holds when it is looked at for the last time.
 pub fn invariant_nothing_is_sent_after_its_lease(message: &Message) {
     must!(message.looked_at < message.lease_until, "attempt {} is sent after its lease", message.attempt);
@@ -163,6 +188,13 @@ pub fn invariant_what_was_told_is_durable(world: &World, store: &Store, told: &T
             let view = ready(store.request(decision.request, auditor())).expect("a reading").expect("a request that was told of");
             must!(view.decisions.iter().any(|known| known.position == receipt.position), "a decision that was told of is gone");
             world.reach("told and durable");
+        }
+        Told::Answer(operation, receipt) => {
+            let seen = vidimus_store::OperationSeen::ToRead;
+            let detail =
+                ready(store.operation_detail(*operation, auditor(), seen)).expect("a reading").expect("an operation that was told of");
+            let known = detail.answers.iter().any(|answer| answer.position == receipt.position);
+            must!(known, "an answer that was told of is gone");
         }
     }
 }
@@ -230,7 +262,7 @@ pub fn at_the_end(world: &World) {
     must!(ready(store.head()).expect("a reading").root == root_of(witness.leaves()), "the head is not the root of all leaves");
     let views = ready(store.requests(None, auditor())).expect("a reading");
     let mut shown = BTreeSet::new();
-    for view in views.iter().filter(|view| view.agent.is_some()) {
+    for view in views.iter().filter(|view| witness.requests.contains_key(&view.request)) {
         shown.insert(view.request);
         let seen = &witness.requests[&view.request];
         must!(view.state == seen.state, "the store shows another state of a request than the log has");
@@ -242,6 +274,8 @@ pub fn at_the_end(world: &World) {
             "the store shows another operation than the log"
         );
         world.reach(&format!("operation ended {}", operation.state));
+        // What a tool of the gate's own did is no provider's to tell.
+        let Some(_) = &view.agent else { continue };
         if let Some(result) = &operation.result {
             invariant_a_result_is_of_its_operation(&operation.operation, result);
         }

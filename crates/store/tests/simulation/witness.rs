@@ -9,11 +9,12 @@ use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{CallId, PersonId, RequestId};
 use vidimus_core::json::{Limits, parse};
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::reconciliation::{Answer, RECONCILIATION_TYPE, ReconciliationStatement};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
 use vidimus_core::tree::{Frontier, leaf_hash};
-use vidimus_store::{DecisionReceipt, LogRecord, RecordDecision};
+use vidimus_store::{DecisionReceipt, LogRecord, ReconciliationReceipt, RecordDecision};
 
 use crate::house::auditor;
 use crate::invariants;
@@ -28,6 +29,8 @@ pub struct RequestSeen {
     /// A quorum was reached at some time.
     pub approved: bool,
     pub stopped: bool,
+    /// Its agent is gone without having had the call's id.
+    pub orphaned: bool,
     pub decisions: BTreeSet<Digest>,
 }
 
@@ -43,6 +46,15 @@ pub struct OperationSeen {
     /// The attempt that gave the result.
     pub succeeded_at: Option<u32>,
     pub result_sha256: Option<String>,
+    /// What each person answered last, and in which role.
+    pub answers: BTreeMap<PersonId, (Answer, String)>,
+}
+
+/// What somebody reacts to.
+pub enum News {
+    Request(RequestId),
+    NeedsPeople(OperationKey),
+    Table(Digest),
 }
 
 /// What somebody outside was told, and may rely on.
@@ -53,6 +65,8 @@ pub enum Told {
     End(CallId, RequestState, Option<OperationState>, Option<String>),
     /// A decision counts.
     Decision(Box<RecordDecision>, DecisionReceipt),
+    /// A person's answer counts.
+    Answer(OperationKey, ReconciliationReceipt),
 }
 
 pub struct Witness {
@@ -102,8 +116,8 @@ impl Witness {
         self.requests.values().all(|request| request.state.is_final()) && !self.operations.values().any(invariants::is_open)
     }
 
-    /// Takes the next record in; tells of a request that was made by it.
-    pub fn take(&mut self, world: &World, record: &LogRecord) -> Option<RequestId> {
+    /// Takes the next record in; tells of what somebody reacts to.
+    pub fn take(&mut self, world: &World, record: &LogRecord) -> Option<News> {
         assert_eq!(record.position, self.size(), "the log has a gap");
         self.leaves.push(leaf_hash(record.leaf.as_bytes()));
         self.frontier.append(leaf_hash(record.leaf.as_bytes()));
@@ -118,16 +132,19 @@ impl Witness {
         self.apply(world, &leaf, record)
     }
 
-    fn apply(&mut self, world: &World, leaf: &AuditRecord, record: &LogRecord) -> Option<RequestId> {
+    fn apply(&mut self, world: &World, leaf: &AuditRecord, record: &LogRecord) -> Option<News> {
         match leaf.record_type {
-            RecordType::RequestCreated => return Some(self.request_created(leaf, record)),
+            RecordType::RequestCreated => return Some(News::Request(self.request_created(leaf, record))),
             RecordType::DecisionRecorded => self.decision_recorded(world, leaf),
             RecordType::RequestExpired => self.request_ended(leaf, RequestState::Expired),
             RecordType::RequestWithdrawn => self.request_ended(leaf, RequestState::Withdrawn),
             RecordType::RequestStale => self.request_ended(leaf, RequestState::Stale),
             RecordType::TokenMinted => self.token_minted(leaf),
             RecordType::TokenRedeemed => self.token_redeemed(leaf),
-            RecordType::OperationChanged => self.operation_changed(world, leaf),
+            RecordType::OperationChanged => return self.operation_changed(world, leaf),
+            RecordType::RequestOrphaned => self.request_orphaned(leaf),
+            RecordType::ReconciliationRecorded => self.reconciliation_recorded(world, leaf),
+            RecordType::TableChanged => return Some(News::Table(leaf.claim("table_sha256").expect("a digest").parse().expect("a digest"))),
             RecordType::WriteIntended | RecordType::WriteExecuted | RecordType::WriteFailed | RecordType::WriteUnknown => {
                 self.write_moved(leaf);
             }
@@ -149,6 +166,7 @@ impl Witness {
             standing: BTreeMap::new(),
             approved: false,
             stopped: false,
+            orphaned: false,
             decisions: BTreeSet::new(),
         };
         assert!(self.requests.insert(request, seen).is_none(), "a request is made twice");
@@ -168,6 +186,7 @@ impl Witness {
         let from = seen.state;
         match statement.decision {
             DecisionKind::Approve => {
+                assert!(!seen.orphaned, "an approval counts although the agent is gone");
                 assert!(seen.standing.insert(statement.approver, statement.role.to_string()).is_none(), "a person counts twice");
                 if invariants::has_quorum(seen) {
                     (seen.state, seen.approved) = (RequestState::Approved, true);
@@ -197,6 +216,8 @@ impl Witness {
     fn token_minted(&mut self, leaf: &AuditRecord) {
         let operation = self.operations.get_mut(&leaf.operation.expect("an operation")).expect("a known operation");
         let jti: Digest = leaf.claim("jti_sha256").expect("a token's digest").parse().expect("a digest");
+        let orphaned = operation.request.is_some_and(|request| self.requests[&request].orphaned);
+        assert!(!orphaned, "a token is minted although the agent is gone");
         assert!(operation.minted.insert(jti, operation.attempts + 1).is_none(), "a token is minted twice");
     }
 
@@ -213,7 +234,25 @@ impl Witness {
         invariants::invariant_a_redeemed_token_implies_a_quorum(request);
     }
 
-    fn operation_changed(&mut self, world: &World, leaf: &AuditRecord) {
+    fn request_orphaned(&mut self, leaf: &AuditRecord) {
+        let orphaned = leaf.claims.member("orphaned").and_then(|orphaned| orphaned.as_bool()).expect("whether it is");
+        let seen = self.requests.get_mut(&leaf.request.expect("a request")).expect("a known request");
+        assert!(!seen.state.is_final() && seen.orphaned != orphaned, "a request that is {} is orphaned", seen.state);
+        seen.orphaned = orphaned;
+    }
+
+    fn reconciliation_recorded(&mut self, world: &World, leaf: &AuditRecord) {
+        let [envelope] = leaf.envelopes.as_slice() else { panic!("an answer without its envelope") };
+        let statement = ReconciliationStatement::parse(envelope.danger_unverified_payload()).expect("a statement");
+        let person = world.house.approver(&statement.approver).expect("somebody of the house");
+        envelope.clone().verify(RECONCILIATION_TYPE, &person.approval.public()).expect("signed by whom it names");
+        assert!(person.roles.contains(&statement.role.as_str()), "{} answers in a role that they do not hold", person.name);
+        let seen = self.operations.get_mut(&statement.operation).expect("an answer about a known operation");
+        assert_eq!(seen.state, Some(OperationState::NeedsReconciliation), "an answer that nobody waits for counts");
+        seen.answers.insert(statement.approver, (statement.answer, statement.role.to_string()));
+    }
+
+    fn operation_changed(&mut self, world: &World, leaf: &AuditRecord) -> Option<News> {
         let key = leaf.operation.expect("an operation");
         let to: OperationState = leaf.claim("state").expect("a state").parse().expect("a known state");
         let from = leaf.claim("from").map(|state| state.parse().expect("a known state"));
@@ -234,7 +273,12 @@ impl Witness {
             // The request's own record may follow; a revocation has said it before.
             assert_eq!(seen.attempts, 0, "an operation that began is called not started");
         }
+        if from == Some(OperationState::NeedsReconciliation) {
+            let request = &self.requests[&leaf.request.expect("a request")];
+            invariants::invariant_people_settle_only_what_enough_of_them_signed(request, &self.operations[&key], to);
+        }
         invariants::invariant_what_did_not_happen_has_no_effect(world, key, to);
+        (to == OperationState::NeedsReconciliation).then_some(News::NeedsPeople(key))
     }
 
     fn write_moved(&mut self, leaf: &AuditRecord) {

@@ -3,19 +3,22 @@
 use std::rc::Rc;
 
 use vidimus_core::bytes::{Digest, Nonce};
+use vidimus_core::decision::ROSTER_CHANGE;
 use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::json::Json;
 use vidimus_core::operation::{Answer, OperationKey};
+use vidimus_core::table::TABLE_CHANGE;
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, VerifiedToken};
 use vidimus_store::{
-    AnswerOutcome, LeaseOutcome, Mint, MintOutcome, Minted, RecordAnswer, Redeem, RedeemOutcome, Redeemed, StatusAnswer, StatusAsked,
-    TokenRefused,
+    AnswerOutcome, LeaseOutcome, Mint, MintOutcome, Minted, Moment, OwnToolOutcome, RecordAnswer, Redeem, RedeemOutcome, Redeemed,
+    StatusAnswer, StatusAsked, TokenRefused,
 };
 
 use crate::invariants;
 use crate::provider::{Message, Provider, Reply};
 use crate::tasks::{Home, Slot};
-use crate::world::{Cut, Defect, World};
+use crate::world::{Cut, Defect, World, ready};
 
 const LEASE_S: u64 = 30;
 const LEASE_RENEWAL_MS: u64 = 10_000;
@@ -24,13 +27,19 @@ const TOKEN_TTL_S: u64 = 10;
 const TIMEOUT_MS: u64 = 20_000;
 /// After a refusal, an operation rests.
 const REFUSED_REST_MS: u64 = 60_000;
+const HEARTBEAT_S: u64 = 60;
 const AUDIENCE: &str = "gate";
 
 /// From the start to the end of the process.
 pub async fn serve(world: Rc<World>) {
     invariants::invariant_a_start_needs_nobody(&world);
-    if world.at_gate(|store, moment| async move { store.recover_at_start(moment).await }).await.is_err() {
+    // What the wall clock says by itself: only so it is seen that it lies behind what was recorded.
+    let wall = world.wall();
+    if world.at_gate(|store, moment| async move { store.recover_at_start(Moment { now: wall, ..moment }).await }).await.is_err() {
         return;
+    }
+    if wall < world.now() {
+        world.reach("a start with the clock behind");
     }
     loop {
         let nudge = Slot::default();
@@ -40,6 +49,8 @@ pub async fn serve(world: Rc<World>) {
         }
         // A sweep comes when it comes: long after what is due, or at its very millisecond.
         let rest_ms = match world.dice.throw(4) {
+            // A proposal of a person waits for days.
+            _ if world.is_calm() && !world.witness.borrow().operations.values().any(invariants::is_open) => 4 * 3_600_000,
             0 => world.dice.throw(1_000),
             1 | 2 => world.dice.throw(20_000),
             _ => 30_000,
@@ -53,6 +64,10 @@ async fn sweep(world: &Rc<World>) -> Result<(), Cut> {
         return Ok(());
     }
     let due = world.at_gate(|store, moment| async move { store.due(moment).await }).await?;
+    let Some(store) = world.store() else { return Err(Cut) };
+    if ready(store.last_recorded()).expect("a reading").plus_s(HEARTBEAT_S) <= world.now() {
+        world.at_gate(|store, moment| async move { store.heartbeat(moment).await }).await?;
+    }
     for operation in due.to_mint {
         if world.busy.borrow_mut().insert(operation) {
             let world = Rc::clone(world);
@@ -96,7 +111,7 @@ async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut
         jti_sha256: Digest::of(jti.as_bytes()),
         audience: AUDIENCE.to_owned(),
         ttl_s: TOKEN_TTL_S,
-        referents: vidimus_core::json::Json::object([]),
+        referents: Json::object([]),
     };
     let minted = match world.at_gate(|store, moment| async move { store.mint(moment, mint).await }).await? {
         MintOutcome::Minted(minted) => minted,
@@ -108,14 +123,23 @@ async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut
     };
     world.pause("after mint").await;
     let Some(token) = verified(world, &minted, jti, operation).await? else { return Ok(false) };
+    if [ROSTER_CHANGE, TABLE_CHANGE].contains(&minted.tool.as_str()) {
+        let redeem = Redeem { token, lease_s: LEASE_S, referents: Json::object([]) };
+        let outcome = world.at_gate(|store, moment| async move { store.carry_out(moment, redeem).await }).await?;
+        match &outcome {
+            OwnToolOutcome::Applied(_) => world.reach("a tool of the gate's own acts"),
+            OwnToolOutcome::Refused(refusal) => world.reach(&format!("a tool of the gate's own is refused: {}", refusal.code)),
+        }
+        return Ok(matches!(outcome, OwnToolOutcome::Applied(_)));
+    }
     let again = token.clone();
     let redeemed = if world.defect == Some(Defect::WorkerSendsWithoutRedeeming) {
         Redeemed { operation, attempt: minted.attempt, lease_until: world.now().plus_s(LEASE_S) }
     } else {
         match world
-            .at_gate(|store, moment| async move {
-                store.redeem(moment, Redeem { token, lease_s: LEASE_S, referents: vidimus_core::json::Json::object([]) }).await
-            })
+            .at_gate(
+                |store, moment| async move { store.redeem(moment, Redeem { token, lease_s: LEASE_S, referents: Json::object([]) }).await },
+            )
             .await?
         {
             RedeemOutcome::Redeemed(redeemed) => redeemed,
@@ -129,7 +153,7 @@ async fn execute(world: &Rc<World>, operation: OperationKey) -> Result<bool, Cut
         // Somebody presents the token once more.
         let outcome = world
             .at_gate(|store, moment| async move {
-                store.redeem(moment, Redeem { token: again, lease_s: LEASE_S, referents: vidimus_core::json::Json::object([]) }).await
+                store.redeem(moment, Redeem { token: again, lease_s: LEASE_S, referents: Json::object([]) }).await
             })
             .await?;
         assert!(matches!(outcome, RedeemOutcome::Refused(_)) || world.defect.is_some(), "a token is redeemed twice: {outcome:?}");

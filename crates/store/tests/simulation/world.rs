@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use vidimus_core::bytes::{Digest, Nonce, tagged};
 use vidimus_core::operation::OperationKey;
+use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 use vidimus_store::stepped::{Commits, Memory};
 use vidimus_store::{Head, Moment, Store, StoreError};
@@ -17,8 +18,8 @@ use crate::house::{BEGINNING_MS, House, auditor};
 use crate::invariants;
 use crate::provider::Provider;
 use crate::tasks::{Home, Slot, Tasks};
-use crate::witness::Witness;
-use crate::{agents, approvers, workers};
+use crate::witness::{News, Witness};
+use crate::{agents, approvers, desk, operators, workers};
 
 /// Steps in which anything may happen. *Unit*: steps.
 const STEPS: u32 = 400;
@@ -26,9 +27,9 @@ const STEPS: u32 = 400;
 /// Steps in which everything must come to its end. *Unit*: steps. Far more than an end takes.
 const LAST_STEPS: u32 = 20_000;
 
-/// How far the wall clock may be set back between two starts, all in all. *Unit*: milliseconds. What a process knows of the time
-/// that has passed ends with it.
-const SET_BACK_MS_MAX: i64 = 60_000;
+/// How often the wall clock may be set back. *Unit*: times. A step that a start does not notice hides as much time as passed
+/// since the last record, a minute or so; what a provider remembers longer than its row says must cover that.
+const SET_BACK_MAX: u32 = 2;
 
 /// What is deliberately wrong, to prove that it is noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,8 +52,8 @@ pub struct Cut;
 struct Process {
     store: Store,
     commits: Commits,
-    /// The true time and the wall clock at its first reading.
-    booted: (i64, i64),
+    /// How far its clock is ahead of the true time, which the machine counts, at the most so far. *Unit*: milliseconds.
+    ahead_ms: Cell<i64>,
 }
 
 pub struct World {
@@ -69,7 +70,9 @@ pub struct World {
     epoch: Cell<u32>,
     /// How far the wall clock is from the true time. *Unit*: milliseconds.
     wall_ms: Cell<i64>,
-    set_back_ms: Cell<i64>,
+    set_back: Cell<u32>,
+    /// The table in force, as its readers know it.
+    table: RefCell<Rc<Table>>,
     /// Operations that a task of this process works on.
     pub busy: RefCell<BTreeSet<OperationKey>>,
     pub nudge: RefCell<Slot<()>>,
@@ -93,7 +96,8 @@ impl World {
             disk: RefCell::new(Some(house.memory.copy().expect("a copy of the database"))),
             epoch: Cell::new(0),
             wall_ms: Cell::new(0),
-            set_back_ms: Cell::new(0),
+            set_back: Cell::new(0),
+            table: RefCell::new(Rc::clone(&house.tables[0])),
             busy: RefCell::new(BTreeSet::new()),
             nudge: RefCell::new(Slot::default()),
             calm: Cell::new(false),
@@ -102,6 +106,7 @@ impl World {
         });
         world.start_gate();
         agents::begin(&world);
+        operators::begin(&world);
         world
     }
 
@@ -118,8 +123,14 @@ impl World {
             self.start_gate();
         }
         let mut steps = 0;
-        while steps < LAST_STEPS && !self.witness.borrow().is_over() && self.step() {
-            steps += 1;
+        loop {
+            while steps < LAST_STEPS && !self.witness.borrow().is_over() && self.step() {
+                steps += 1;
+            }
+            self.settle();
+            if steps >= LAST_STEPS || self.witness.borrow().is_over() {
+                break;
+            }
         }
         // A last restart: whatever state it ended in, the gate starts from it.
         self.crash();
@@ -182,11 +193,18 @@ impl World {
         let from = self.witness.borrow().size();
         let records = ready(store.records(from, 1000, auditor())).expect("a reading");
         for record in &records {
-            let created = self.witness.borrow_mut().take(self, record);
-            if let Some(request) = created {
-                approvers::look_at(self, request);
+            let news = self.witness.borrow_mut().take(self, record);
+            match news {
+                Some(News::Request(request)) => approvers::look_at(self, request),
+                Some(News::NeedsPeople(operation)) => desk::page(self, operation),
+                Some(News::Table(digest)) => {
+                    let table = self.house.tables.iter().find(|table| table.digest() == digest).expect("a table of the house");
+                    *self.table.borrow_mut() = Rc::clone(table);
+                }
+                None => {}
             }
         }
+        invariants::invariant_nothing_waits_on_a_row_that_changed(&self.witness.borrow(), &self.table());
         let head = ready(store.head()).expect("a reading");
         invariants::invariant_the_log_only_grows(&self.witness.borrow(), head);
         self.note(head);
@@ -230,8 +248,9 @@ impl World {
     fn start_gate(self: &Rc<Self>) {
         let Some(memory) = self.disk.borrow_mut().take() else { return };
         let (store, commits) = memory.open().expect("it opens again");
-        let wall = self.wall();
-        *self.process.borrow_mut() = Some(Process { store, commits, booted: (self.tasks.now_ms(), wall) });
+        let recorded = ready(store.last_recorded()).expect("a reading");
+        let ahead_ms = Cell::new(recorded.as_ms() - self.tasks.now_ms());
+        *self.process.borrow_mut() = Some(Process { store, commits, ahead_ms });
         self.say(|| "the gate starts".to_owned());
         self.follow();
         self.witness.borrow_mut().reread(self);
@@ -243,28 +262,39 @@ impl World {
         self.process.borrow().as_ref().map(|process| process.store.clone())
     }
 
+    /// The effect table in force.
+    pub fn table(&self) -> Rc<Table> {
+        Rc::clone(&self.table.borrow())
+    }
+
     pub fn is_calm(&self) -> bool {
         self.calm.get()
     }
 
-    fn wall(&self) -> i64 {
-        BEGINNING_MS + self.tasks.now_ms() + self.wall_ms.get()
+    /// What the wall clock says by itself.
+    pub fn wall(&self) -> Timestamp {
+        Timestamp::from_ms(BEGINNING_MS + self.tasks.now_ms() + self.wall_ms.get()).expect("a time")
     }
 
-    /// The gate's clock: the wall's, but never slower than the time that has certainly passed since the process began.
+    /// The gate's clock: the wall's, but never slower than the time that has certainly passed since what it knew last.
     pub fn now(&self) -> Timestamp {
-        let passed = self.process.borrow().as_ref().map_or(0, |process| process.booted.1 + self.tasks.now_ms() - process.booted.0);
-        Timestamp::from_ms(self.wall().max(passed)).expect("a time")
+        let wall = self.wall();
+        let counted_ms = self.tasks.now_ms();
+        let process = self.process.borrow();
+        let Some(process) = process.as_ref() else { return wall };
+        process.ahead_ms.set(process.ahead_ms.get().max(wall.as_ms() - counted_ms));
+        Timestamp::from_ms(counted_ms + process.ahead_ms.get()).expect("a time")
     }
 
     /// Sets the wall clock, back and forth.
     fn set_clock(&self) {
-        let by_ms = i64::try_from(self.dice.throw(240_000)).unwrap_or_default() - 120_000;
+        let by_ms = match self.dice.throw(8) {
+            0 if self.set_back.get() < SET_BACK_MAX => -3_000_000,
+            1 | 2 if self.set_back.get() < SET_BACK_MAX => -i64::try_from(self.dice.throw(120_000)).unwrap_or_default(),
+            _ => i64::try_from(self.dice.throw(120_000)).unwrap_or_default(),
+        };
         if by_ms < 0 {
-            if self.set_back_ms.get() - by_ms > SET_BACK_MS_MAX {
-                return;
-            }
-            self.set_back_ms.set(self.set_back_ms.get() - by_ms);
+            self.set_back.set(self.set_back.get() + 1);
             self.reach("clock set back");
         } else {
             self.reach("clock set forth");
