@@ -290,7 +290,7 @@ fn detail(db: &Connection, operation: &OperationKey, reader: &[Name], seen: Oper
     }))
 }
 
-/// The row that an operation was made under, from a table that people signed; none for a write whose row is gone.
+/// The row that an operation was made under, from a table that people signed; none where that table can no longer be read.
 fn row_of(
     db: &Connection,
     gate: &GateState,
@@ -305,8 +305,7 @@ fn row_of(
     let digest = members.table_sha256.to_string();
     let toml: Option<String> = find(db, "SELECT toml FROM effect_tables WHERE table_sha256 = ?1", [digest], |row| row.get(0))?;
     let table = toml.and_then(|toml| Table::parse(&toml).ok()).filter(|table| table.digest() == members.table_sha256);
-    let row = table.as_ref().and_then(|table| table.row(&members.tool)).filter(|row| row.digest() == members.row_sha256).cloned();
-    row.map(Some).ok_or_else(|| StoreError::corrupt("a frozen request without the table it was frozen on"))
+    Ok(table.as_ref().and_then(|table| table.row(&members.tool)).filter(|row| row.digest() == members.row_sha256).cloned())
 }
 
 /// How long after the end of the last attempt nothing can arrive any more, and the world has settled.
@@ -487,12 +486,12 @@ fn judge(
         Subject::Write { .. } => None,
     };
     let row = row_of(tx.db, &gate, stored, frozen)?;
-    let args = frozen.map(|frozen| &frozen.members().args);
-    let (mut shown_sha256, mut whole) = (None, None);
-    if let (Some(args), Some(row)) = (args, &row) {
-        shown_sha256 = Some(render::shown_sha256(&row.tool, &render::render(args, row)?)?);
-        whole = amount_minor(row, args);
-    }
+    let (shown_sha256, whole) = match (frozen, &row) {
+        (Some(frozen), Some(row)) => (Some(render::frozen_shown_sha256(frozen, row)?), amount_minor(row, &frozen.members().args)),
+        // Nothing can be rendered any more; an answer must stay possible, and it names the frozen bytes all the same.
+        (Some(_), None) => (verified.statement().shown_sha256, None),
+        (None, _) => (None, None),
+    };
     let answers = tx.log().answers(&stored.operation, subject, roster)?;
     let case = Case {
         operation: stored.operation,

@@ -473,3 +473,18 @@ async fn only_an_outcome_that_waits_for_people_takes_their_answer() {
         assert_eq!(say(&gate, &bea, operation, Answer::Note, "billing-approver", &plain).await.state, *wanted);
     }
 }
+
+#[tokio::test]
+async fn an_answer_stays_possible_when_its_row_is_no_longer_in_force() {
+    let (mut gate, operation, bea, cem) = lost_wire().await;
+    // As after a change of the table: the row of the operation is found by the table that its request was frozen on.
+    crate::forged::forge(&mut gate, "UPDATE operations SET row_sha256 = replace(row_sha256, substr(row_sha256, 1, 8), '00000000')");
+    let other_screen = signed(&gate, &bea, operation, Answer::Happened, "treasury", &|statement| {
+        statement.shown_sha256 = Some(Digest::of(b"another screen"));
+    })
+    .await;
+    assert_eq!(refused(&gate, other_screen).await, Code::ShownDiffers);
+    say(&gate, &bea, operation, Answer::Partly, "treasury", &|statement| statement.amount_minor = Some(1)).await;
+    let last = say(&gate, &cem, operation, Answer::Partly, "treasury", &|statement| statement.amount_minor = Some(1)).await;
+    assert_eq!(last.state, OperationState::Partial);
+}
