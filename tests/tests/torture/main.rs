@@ -1,6 +1,7 @@
 //! Real processes under torture: killed and stopped at every point of a money call's life, for each way in which a row makes
 //! a repeated attempt safe. What counts is the provider's count.
 
+mod administrator;
 mod crashes;
 #[path = "../faults/mod.rs"]
 mod faults;
