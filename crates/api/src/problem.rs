@@ -209,6 +209,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::AgentRevoked
         | Code::ReferentChanged
         | Code::NoEligibleApprover
+        | Code::CapReached
         | Code::TokenAlreadyRedeemed
         | Code::OperationStateWrong
         | Code::ReconciliationTooEarly

@@ -161,6 +161,8 @@ codes! {
     BusinessEffectOpen = "business_effect_open",
     /// The agent has as many requests waiting as it may.
     PendingLimitReached = "pending_limit_reached",
+    /// A limit of the tool's row is reached.
+    CapReached = "cap_reached",
     /// Nobody in the roster could decide.
     NoEligibleApprover = "no_eligible_approver",
     /// The thing named is not here, or not for this caller.

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bytes;
+pub mod caps;
 pub mod chain;
 pub mod challenge;
 pub mod checkpoint;

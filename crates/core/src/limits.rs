@@ -145,6 +145,9 @@ pub const KEY_VALID_S_MAX: u64 = 365 * 24 * 3600;
 /// How long a provider keeps a key where the row does not say. *Unit*: seconds. The shortest time that common providers promise.
 pub const KEY_VALID_S_DEFAULT: u64 = 24 * 3600;
 
+/// Calls that a cap may allow. *Unit*: calls. Above it a cap limits nothing that happens.
+pub const CAP_CALLS_MAX: u64 = 1_000_000;
+
 /// Attempts of one operation. *Unit*: attempts. Then a person looks.
 pub const ATTEMPTS_MAX: u32 = 10;
 

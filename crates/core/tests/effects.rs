@@ -66,7 +66,25 @@ const CASES: &[Case] = &[
     ("an unknown key of the table", &[("v = 1", "v = 1\ndefault = \"allow\"")]),
     ("an unknown key of a row", &[("delay_s = 0", "delays = 0")]),
     ("an unknown key of a need", &[("quorum = 1", "quorum = 1, keys = 2")]),
-    ("a cap, which this version would not keep", &[("delay_s = 0", "caps = { calls_per_run = 3 }")]),
+    ("a limit of a run alone", &[("delay_s = 0", "caps = { calls_per_run = 3 }")]),
+    ("a limit of nothing", &[("delay_s = 0", "caps = {}")]),
+    ("no calls at all", &[("delay_s = 0", "caps = { calls_per_hour = 0 }")]),
+    ("a limit that is none", &[("delay_s = 0", "caps = { calls_per_hour = 3, calls_per_day = 3 }")]),
+    (
+        "amounts without a limit, a path, a currency that exists",
+        &[("delay_s = 0", "caps = { amounts = { amount = \"amount\", per_call = { EURO = 1 }, per_run = {} } }")],
+    ),
+    (
+        "another amount than the first one, and one that may be absent",
+        &[
+            ("delay_s = 0", "caps = { amounts = { amount = \"tip_minor\", currency = \"currency\", per_day = { EUR = 100000 } } }"),
+            (
+                "\"amount_minor\": {\"type\": \"integer\"}",
+                "\"amount_minor\": {\"type\": \"integer\"}, \"tip_minor\": {\"type\": \"integer\"}",
+            ),
+        ],
+    ),
+    ("caps of a write", &[("state = ", "caps = { calls_per_hour = 3 }\nstate = ")]),
     (
         "a row without tool, effect and owner",
         &[("tool = \"refund\"\neffect = \"money\"", ""), ("owner = \"billing-approver\"\nneeds", "needs")],

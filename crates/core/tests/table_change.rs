@@ -89,6 +89,12 @@ fn the_needs_follow_from_what_differs() {
             "billing-approver",
             &[("billing-approver", 1), ("admin", 1)],
         ),
+        (
+            "caps",
+            edit(&text, "refund", "idempotency = ", "caps = { calls_per_hour = 3 }\nidempotency = "),
+            "billing-approver",
+            &[("billing-approver", 1), ("admin", 1)],
+        ),
         ("a list alone", edit(&text, "treasury", "pending_max = 20", "pending_max = 21"), "admin", &[("admin", 1)]),
         (
             "a row and a list",

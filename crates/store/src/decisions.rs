@@ -17,6 +17,7 @@ use vidimus_core::request::RequestState;
 use vidimus_core::table::Row as TableRow;
 use vidimus_core::time::Timestamp;
 
+use crate::caps;
 use crate::challenges::issued_challenge;
 use crate::codec::{count, optional_parsed, optional_text, parsed, text};
 use crate::engine::Rank;
@@ -332,7 +333,9 @@ fn reserve(tx: &mut Tx<'_>, stored: &StoredRequest) -> Attempt<OperationKey> {
     if mint_at >= stored.waits_until {
         return refuse(Code::RequestExpired, "the delay after the quorum would pass the request's end; ask for more time first");
     }
-    Ok(operations::reserve(tx, stored, mint_at)?)
+    let operation = operations::reserve(tx, stored, mint_at)?;
+    caps::reserve(tx, row, &stored.frozen, &operation)?;
+    Ok(operation)
 }
 
 /// More time is as much again as the row gives, and never beyond the frozen last moment.

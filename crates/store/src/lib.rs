@@ -8,6 +8,7 @@
 mod agents;
 mod at_once;
 mod calls;
+mod caps;
 mod challenges;
 mod codec;
 mod decisions;

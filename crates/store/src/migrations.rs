@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_4_reconciliation.sql"),
     include_str!("schema_5_speed.sql"),
     include_str!("schema_6_roster.sql"),
+    include_str!("schema_7_caps.sql"),
 ];
 
 /// The version of a file that has every migration.

@@ -10,6 +10,7 @@ use vidimus_core::record::RecordType;
 use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
 
+use crate::caps;
 use crate::codec::text;
 use crate::engine::Rank;
 use crate::error::StoreError;
@@ -216,6 +217,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>, stored: &StoredOperation, input: Operatio
         Kind::Money(request) => {
             if next.state.is_final() {
                 close_effect(tx, &request)?;
+                caps::settle(tx, &stored.operation, next.state)?;
             }
             let (request, roles) = (Some(request), load_request(tx, &request)?.roles());
             page_of_change(tx, stored, next, request, &roles)?;

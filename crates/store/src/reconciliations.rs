@@ -22,6 +22,7 @@ use vidimus_core::table::{Idempotency, Row as TableRow, Table};
 use vidimus_core::time::Timestamp;
 
 use crate::agents;
+use crate::caps;
 use crate::codec::{count, optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
@@ -461,6 +462,9 @@ fn judge_and_record(
     let position = stage_answer(tx, &matter, &verified, sent, judgement)?;
     insert_answer(tx, &verified, envelope, position, judgement)?;
     follow(tx, stored, verified.statement().answer, &evidence, judgement, &matter)?;
+    if let (OperationState::Partial, Some(happened)) = (judgement.state, verified.statement().amount_minor) {
+        caps::keep_part(tx, &stored.operation, happened)?;
+    }
     let tally = judgement.tally;
     Ok(ReconciliationReceipt {
         operation: stored.operation,

@@ -14,6 +14,7 @@ use vidimus_core::record::RecordType;
 use vidimus_core::request::{self, RequestInput, RequestState};
 use vidimus_core::table::{Need, Row};
 
+use crate::caps;
 use crate::codec::{parsed, text};
 use crate::error::StoreError;
 use crate::frozen_texts;
@@ -48,9 +49,12 @@ pub(crate) struct NewRequest<'a> {
 /// *Errors*: `business_effect_open`, `no_eligible_approver`, those of freezing.
 pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<()> {
     let says = new.says.map(str::to_owned);
-    let escalate_after_s = new.row.escalate_after_s;
+    let row = new.row;
+    let escalate_after_s = row.escalate_after_s;
     let frozen = frozen_texts::keep(freeze(tx, gate, new)?);
     refuse_unanswerable(gate, &frozen)?;
+    // A first look, so that nobody is asked about what could not run; it counts when it is decided.
+    caps::admit(tx, row, &frozen)?;
     let members = frozen.members();
     let request_sha256 = frozen.request_sha256();
     let frozen_text = String::from_utf8(frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;

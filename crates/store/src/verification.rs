@@ -21,6 +21,7 @@ use vidimus_core::tree::{Frontier, leaf_hash};
 
 use crate::Store;
 use crate::agents::credential_run;
+use crate::caps::{self, Expected};
 use crate::codec::{count, names_to_text, optional_parsed};
 use crate::error::StoreError;
 use crate::gate::{GateState, parsed_table};
@@ -86,6 +87,7 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
         rosters: RosterChain::default(),
         genesis: None,
         table: None,
+        reservations: BTreeMap::new(),
         agents: BTreeMap::new(),
         operations: Operations::default(),
     };
@@ -145,6 +147,7 @@ struct Walk<'a> {
     rosters: RosterChain,
     genesis: Option<Genesis>,
     table: Option<Arc<Table>>,
+    reservations: BTreeMap<String, Expected>,
     agents: BTreeMap<String, Agent>,
     operations: Operations,
 }
@@ -182,6 +185,7 @@ impl Walk<'_> {
         let taken = operations.take(self.db, position, record, self.rosters.roster(), |agent| self.chain(agent));
         self.operations = operations;
         taken?;
+        self.reserved(record)?;
         if record.record_type == RecordType::AgentAdded {
             let claim = |name: &str| record.claim(name).map(str::to_owned);
             let agent = claim("agent").unwrap_or_default();
@@ -288,7 +292,22 @@ impl Walk<'_> {
         if same { Ok(()) } else { contradicted(format!("{} is not the one that was signed", what())) }
     }
 
+    /// An operation that was reserved under a row with caps counts under them.
+    fn reserved(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
+        let begins = record.record_type == RecordType::OperationChanged && record.claim("from").is_none();
+        let (true, Some(operation), Some(request)) = (begins, record.operation, record.request) else { return Ok(()) };
+        let Some(request) = StoredRequest::load(self.db, &request)? else { return Ok(()) };
+        let row = self.table.as_ref().and_then(|table| table.row(&request.frozen.members().tool));
+        if let Some(expected) = row.and_then(|row| Expected::of(row, &request.frozen, record.at)) {
+            self.reservations.insert(operation.to_string(), expected);
+        }
+        Ok(())
+    }
+
     fn finish(self) -> Result<(), VerifyError> {
+        if let Some(operation) = caps::contradicted(self.db, &self.reservations)? {
+            return contradicted(format!("what counts under the caps for the operation `{operation}` is not what the log has"));
+        }
         let in_force = self.gate.roster.as_ref().map(|roster| &roster.roster);
         if in_force != self.rosters.roster() {
             return contradicted("the roster in force is not the newest one on record");

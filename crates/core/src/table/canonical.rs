@@ -2,6 +2,7 @@
 //! where there is none.
 
 use super::row::{Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, Idempotency, Need, Referent, ToolRead};
+use crate::caps::{Amounts, Caps};
 use crate::code::Refusal;
 use crate::ids::{Effect, Name, Reversibility};
 use crate::json::Json;
@@ -41,6 +42,7 @@ impl Declaration {
             ("request_ttl_max_s", waiting(self.request_ttl_max_s)?),
             ("delay_s", waiting(self.delay_s)?),
             ("escalate_after_s", self.escalate_after_s.map(Json::integer).transpose()?.into()),
+            ("caps", self.caps.as_ref().map(caps).transpose()?.into()),
             ("idempotency", self.idempotency.as_str().into()),
             ("key_valid_s", key_valid_s),
             ("attempts_max", attempts_max),
@@ -137,6 +139,30 @@ impl Executor {
             ("timeout_s", timeout_s.map(Json::integer).transpose()?.into()),
         ]))
     }
+}
+
+fn caps(caps: &Caps) -> Result<Json, Refusal> {
+    let count = |count: Option<u64>| count.map(Json::integer).transpose();
+    let amounts = caps.amounts.as_ref().map(|amounts| {
+        Ok::<_, Refusal>(Json::object([
+            ("amount", amounts.amount.to_string().into()),
+            ("currency", amounts.currency.to_string().into()),
+            ("per_call", by_currency(amounts.per_call.as_ref())?),
+            ("per_run", by_currency(amounts.per_run.as_ref())?),
+            ("per_day", by_currency(amounts.per_day.as_ref())?),
+        ]))
+    });
+    Ok(Json::object([
+        ("calls_per_run", count(caps.calls_per_run)?.into()),
+        ("calls_per_hour", count(caps.calls_per_hour)?.into()),
+        ("amounts", amounts.transpose()?.into()),
+    ]))
+}
+
+fn by_currency(amounts: Option<&Amounts>) -> Result<Json, Refusal> {
+    let Some(amounts) = amounts else { return Ok(Json::Null) };
+    let members = amounts.iter().map(|(currency, amount)| Ok((currency.clone(), Json::integer(*amount)?)));
+    Ok(Json::Object(members.collect::<Result<_, Refusal>>()?))
 }
 
 fn names(names: &[Name]) -> Json {

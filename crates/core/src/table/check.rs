@@ -1,6 +1,7 @@
 //! The rules of one row: what its effect needs, and what it must not say.
 
 use super::address::check_urls;
+use super::capped::check_caps;
 use super::fault::{Report, Rule};
 use super::parse::ReadRow;
 use super::row::{Declaration, Executor, Format, Given, Idempotency};
@@ -18,6 +19,7 @@ const NOT_FOR_READ: &[&str] = &[
     "request_ttl_max_s",
     "delay_s",
     "escalate_after_s",
+    "caps",
     "idempotency",
     "key_valid_s",
     "attempts_max",
@@ -42,6 +44,7 @@ const NOT_FOR_WRITE: &[&str] = &[
     "request_ttl_max_s",
     "delay_s",
     "escalate_after_s",
+    "caps",
     "summary",
     "business",
     "salient",
@@ -83,6 +86,7 @@ pub(super) fn check_row(row: &ReadRow, report: &mut Report) {
             check_matches(status, row, report);
         }
     }
+    check_caps(row, report);
     check_idempotency(row, report);
     check_urls(row, report);
 }
@@ -333,7 +337,7 @@ pub(super) fn check_scalar(declared: &Declaration, path: &ArgPath, place: &str, 
 }
 
 /// A float cannot hold an amount: 0.1 + 0.2 is no 0.3, and minor units leave no doubt about the decimals.
-fn check_amount(declared: &Declaration, path: &ArgPath, place: &str, report: &mut Report) {
+pub(super) fn check_amount(declared: &Declaration, path: &ArgPath, place: &str, report: &mut Report) {
     check_known(declared, path, place, report);
     let nodes = declared.schema.find(path);
     let integer = nodes.iter().any(|node| allows(node, "integer"));

@@ -88,6 +88,8 @@ words!(
         SchemaNotObject = "schema_not_object",
         /// A schema lets arguments through that it does not name.
         SchemaOpen = "schema_open",
+        /// A limit that an agent could get around by itself stands alone.
+        CapIncomplete = "cap_incomplete",
         /// A path leads to no property of the schema.
         PathUnknown = "path_unknown",
         /// A path leads to a list or an object where one value is due.

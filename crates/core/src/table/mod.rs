@@ -6,6 +6,7 @@
 mod across;
 mod address;
 mod canonical;
+mod capped;
 mod change;
 mod check;
 mod fault;

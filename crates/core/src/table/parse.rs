@@ -2,6 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::capped::read_caps;
 use super::fault::{Report, Rule};
 use super::reach::{read_agent, read_executor};
 use super::read::{Entry, Section, read_template};
@@ -147,6 +148,7 @@ fn read_declaration(
         request_ttl_max_s: section.integer("request_ttl_max_s", 1..=REQUEST_TTL_S_MAX, report).unwrap_or(ttl_s),
         delay_s: section.integer("delay_s", 0..=REQUEST_TTL_S_MAX, report).unwrap_or(0),
         escalate_after_s: section.integer("escalate_after_s", 1..=REQUEST_TTL_S_MAX, report),
+        caps: read_caps(section, report),
         idempotency: read_idempotency(section, report),
         settle_s: section.integer("settle_s", 0..=SETTLE_S_MAX, report).unwrap_or(SETTLE_S_DEFAULT),
         no_effect_statuses: read_statuses(section, report),

@@ -197,7 +197,7 @@ fn expect<T>(found: Option<T>, kind: &str, value: &DeValue<'_>, key: &str, repor
     found
 }
 
-fn read_integer(value: &DeValue<'_>, bounds: RangeInclusive<u64>, key: &str, report: &mut Report) -> Option<u64> {
+pub(super) fn read_integer(value: &DeValue<'_>, bounds: RangeInclusive<u64>, key: &str, report: &mut Report) -> Option<u64> {
     let integer = expect(value.as_integer(), "an integer", value, key, report)?;
     let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok().filter(|number| bounds.contains(number));
     if number.is_none() {

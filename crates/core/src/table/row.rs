@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::schema::Schema;
 use super::status::StatusRead;
 use crate::bytes::Digest;
+use crate::caps::Caps;
 use crate::code::{Code, Refusal};
 use crate::ids::{Effect, Name, Reversibility, words};
 use crate::json::Json;
@@ -38,6 +39,8 @@ pub struct Declaration {
     pub delay_s: u64,
     /// When a waiting request is passed on. *Unit*: seconds.
     pub escalate_after_s: Option<u64>,
+    /// How often and how much. `None` where nothing limits it; never empty.
+    pub caps: Option<Caps>,
     /// How a repeated attempt is made safe.
     pub idempotency: Idempotency,
     /// How long the outside world needs before its state says anything. *Unit*: seconds.

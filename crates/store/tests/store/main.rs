@@ -3,6 +3,7 @@
 mod administrator;
 mod at_once;
 mod calls;
+mod caps;
 mod changes;
 mod clock;
 mod deciding;
