@@ -119,6 +119,8 @@ pub(crate) struct Expected {
     run: String,
     at_ms: i64,
     charge: Option<(String, i64)>,
+    /// What of the charge counts still.
+    kept: Option<i64>,
 }
 
 impl Expected {
@@ -127,7 +129,14 @@ impl Expected {
         let charge = row.caps.as_ref()?.charge(&frozen.members().args).ok()?;
         let charge = charge.and_then(|charge| Some((charge.currency, i64::try_from(charge.amount_minor).ok()?)));
         let members = frozen.members();
-        Some(Expected { tool: members.tool.to_string(), agent: agent_of(frozen), run: members.run.to_string(), at_ms: at.as_ms(), charge })
+        let kept = charge.as_ref().map(|(_, amount)| *amount);
+        let (tool, agent, run) = (members.tool.to_string(), agent_of(frozen), members.run.to_string());
+        Some(Expected { tool, agent, run, at_ms: at.as_ms(), charge, kept })
+    }
+
+    /// People signed that this much of it happened.
+    pub(crate) fn happened(&mut self, amount_minor: i64) {
+        self.kept = self.kept.map(|kept| kept.min(amount_minor));
     }
 }
 
@@ -135,11 +144,11 @@ impl Expected {
 pub(crate) fn contradicted(db: &Connection, expected: &BTreeMap<String, Expected>) -> Result<Option<String>, StoreError> {
     let found = list(db, "SELECT reservations.*, state FROM reservations JOIN operations USING (operation)", [], |row| {
         let charge = row.get::<_, Option<String>>("currency")?.zip(row.get::<_, Option<i64>>("amount_minor")?);
-        let reserved =
-            Expected { tool: row.get("tool")?, agent: row.get("agent")?, run: row.get("run")?, at_ms: row.get("at_ms")?, charge };
+        let (tool, agent, run) = (row.get("tool")?, row.get("agent")?, row.get("run")?);
+        let reserved = Expected { tool, agent, run, at_ms: row.get("at_ms")?, charge, kept: row.get("kept_minor")? };
         let state: OperationState = crate::codec::parsed(row, "state")?;
-        let whole = row.get::<_, Option<i64>>("kept_minor")? == reserved.charge.as_ref().map(|(_, amount)| *amount);
-        let counts = row.get::<_, bool>("counts")? != is_given_back(state) && (whole || state == OperationState::Partial);
+        // As a number: SQL and this program must not read it differently.
+        let counts = row.get::<_, i64>("counts")? == i64::from(!is_given_back(state));
         Ok((row.get::<_, String>("operation")?, reserved, counts))
     })?;
     for (operation, reserved, counts) in &found {

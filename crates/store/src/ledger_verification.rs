@@ -322,6 +322,9 @@ impl LedgerWalk {
                 return contradicted(format!("the request {request} is not where the log left it"));
             }
         }
+        if db.prepare("SELECT 1 FROM decisions WHERE standing NOT IN (0, 1)")?.exists([])? {
+            return contradicted("a decision stands in a way that is none");
+        }
         let mut statement = db.prepare("SELECT request, approver FROM decisions WHERE standing = 1 ORDER BY position")?;
         let mut standing: BTreeMap<RequestId, Vec<PersonId>> = BTreeMap::new();
         let mut rows = statement.query([])?;

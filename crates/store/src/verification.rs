@@ -13,6 +13,7 @@ use vidimus_core::code::Refusal;
 use vidimus_core::decision;
 use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::Name;
+use vidimus_core::operation::OperationState;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
@@ -294,6 +295,14 @@ impl Walk<'_> {
 
     /// An operation that was reserved under a row with caps counts under them.
     fn reserved(&mut self, record: &AuditRecord) -> Result<(), VerifyError> {
+        if record.record_type == RecordType::ReconciliationRecorded && record.claim("state") == Some(OperationState::Partial.as_str()) {
+            let part = record.claim("amount_minor").and_then(|amount| amount.parse().ok());
+            let known = record.operation.and_then(|operation| self.reservations.get_mut(&operation.to_string()));
+            if let (Some(part), Some(known)) = (part, known) {
+                known.happened(part);
+            }
+            return Ok(());
+        }
         let begins = record.record_type == RecordType::OperationChanged && record.claim("from").is_none();
         let (true, Some(operation), Some(request)) = (begins, record.operation, record.request) else { return Ok(()) };
         let Some(request) = StoredRequest::load(self.db, &request)? else { return Ok(()) };

@@ -6,10 +6,12 @@ use vidimus_core::code::Code;
 use vidimus_core::decision::DecisionKind;
 use vidimus_core::ids::{RequestId, RunId};
 use vidimus_core::operation::{Answer, OperationKey, OperationState};
+use vidimus_core::reconciliation::{Answer as Said, ReconciliationStatement};
 use vidimus_store::*;
 
 use crate::fixture::{Approver, Gate};
 use crate::forged::forge;
+use crate::reconciliations::say;
 
 const ROLE: &str = "billing-approver";
 
@@ -110,6 +112,29 @@ async fn an_unknown_outcome_counts_and_a_revoked_one_does_not() {
     assert_eq!(counted(&gate), 10_000);
     assert!(matches!(gate.decide(&cem, revoked, DecisionKind::Revoke, ROLE).await, DecisionOutcome::Recorded(_)));
     assert_eq!(counted(&gate), 5000, "it was never begun");
+}
+
+#[tokio::test]
+async fn of_a_part_only_the_part_counts_on() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let request = asked(&gate, "billing", 1, 5000).await;
+    let operation = approve(&gate, &bea, request).await.expect("within the caps");
+    // The provider's key is used up without an answer that says anything.
+    for _ in 0..2 {
+        assert_eq!(end(&gate, operation, Answer::Unclear).await, OperationState::Unknown);
+        gate.advance_s(5);
+    }
+    gate.store.due(gate.moment()).await.expect("a sweep");
+    gate.advance_s(3000);
+    let part = |statement: &mut ReconciliationStatement| statement.amount_minor = Some(1200);
+    let receipt = say(&gate, &bea, operation, Said::Partly, ROLE, &part).await;
+    assert_eq!(receipt.state, OperationState::Partial);
+    assert_eq!(counted(&gate), 1200);
+    let head = gate.store.head().await.expect("a reading");
+    gate.store.verify(Some(head)).await.expect("the log has the same");
+    forge(&mut gate, "UPDATE reservations SET kept_minor = 0");
+    let found = gate.store.verify(Some(head)).await.expect_err("less than people signed").to_string();
+    assert!(found.contains("what counts under the caps"), "{found}");
 }
 
 #[tokio::test]

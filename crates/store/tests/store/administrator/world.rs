@@ -151,6 +151,11 @@ impl Making {
         self.answered(&redeemed, Answer::Done).await;
         self.tell("succeeded", "refund", &args, request, 1, 1, false);
 
+        let args = r#"{"amount_minor":500,"currency":"EUR","customer":"limited"}"#;
+        let (request, redeemed) = self.sent("voucher", args).await;
+        self.answered(&redeemed, Answer::Done).await;
+        self.tell("under caps", "voucher", args, request, 1, 1, false);
+
         let args = refund("failed");
         let (request, operation) = self.approved("refund", &args).await;
         let redeemed = self.gate.redeem_new_token(operation).await;
