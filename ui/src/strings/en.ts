@@ -180,7 +180,6 @@ export const en = {
     known: "What we know",
     answers: "Answers so far",
     noAnswers: "Nobody has answered yet.",
-    evidence: "Evidence",
     ask: "Ask provider now",
     asking: "Asking the provider",
     evidenceNote: "Files and notes are attached in the window in which you answer.",
