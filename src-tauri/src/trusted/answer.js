@@ -4,6 +4,7 @@ let open = false, receiptShown = false;
 const apply = (state) => {
   latest = state;
   nonce = state.nonce;
+  reportAgain(state.unseen);
   for (const name of ["gate", "clock", "key", "age", "seen", "why", "too_early", "warning"]) write(name, state[name]);
   if (page.contentVersion !== state.content_version && !typed() && !state.receipt) { location.reload(); return; }
   one("#why").classList.toggle("hard", state.why_is_hard);

@@ -42,6 +42,8 @@ const look = () => {
   if (done.length > 0) call(page.seenCommand, { nonce, parts: done }).then(apply, () => done.forEach((number) => reported.delete(number)));
 };
 setInterval(look, 100);
+/* What the core does not count, since the window was not in front yet, is told again. */
+const reportAgain = (unseen) => unseen.forEach(({ number }) => { if (reported.delete(number)) since.delete(number); });
 const toUnseen = (backwards) => {
   const unseen = latest ? latest.unseen : [];
   if (unseen.length === 0) return;

@@ -4,6 +4,7 @@ let panel = null, under = null, receiptShown = false, closingSaid = false, notic
 const apply = (state) => {
   latest = state;
   nonce = state.nonce;
+  reportAgain(state.unseen);
   for (const name of ["gate", "clock", "key", "left", "expires", "approvals", "why", "seen", "pin_note", "approve_label", "deny_note", "standing", "closing", "notice", "more_time", "kept"]) write(name, state[name]);
   if (page.contentVersion !== state.content_version && !typed()) { location.reload(); return; }
   one("#why").classList.toggle("hard", state.why_is_hard);
