@@ -132,11 +132,8 @@ async fn a_tool_that_left_the_agents_list_does_not_run() {
     let (mut gate, _, bea, _) = Gate::with_people().await;
     let (request, operation) = approved(&gate, &bea, "1").await;
     let token = gate.token(operation).await;
-    let toml = TABLE.replacen(
-        r#"tools = ["search", "tag", "refund", "cancel", "wire", "pay"]"#,
-        r#"tools = ["search", "tag", "cancel", "wire", "pay"]"#,
-        1,
-    );
+    let toml = TABLE.replacen(r#"tools = ["search", "tag", "refund", "#, r#"tools = ["search", "tag", "#, 1);
+    assert_ne!(toml, TABLE);
     let table = Table::parse(&toml).unwrap_or_else(|faults| panic!("{faults:?}"));
     let text = toml.replace('\'', "''");
     let sql = format!(
