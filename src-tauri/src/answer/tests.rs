@@ -96,16 +96,26 @@ fn an_answer_that_nobody_of_the_roster_signed_breaks_the_log() {
     let mut mirror = log.mirror();
     log.operation(&frozen, "needs_reconciliation", "not_happened", at(9));
     assert!(matches!(log.settle(&mut mirror), Err(MirrorFault::Broken { what, .. }) if what.contains("no signed answer")));
+
+    // Two are needed, and one answered.
+    let (mut log, frozen, _) = wired(&["treasury"]);
+    log.answer(&frozen, Answer::NotHappened, &evidence("the bank has no such payment"), None);
+    let mut mirror = log.mirror();
+    log.operation(&frozen, "needs_reconciliation", "not_happened", at(12));
+    assert!(matches!(log.settle(&mut mirror), Err(MirrorFault::Broken { what, .. }) if what.contains("no signed answer")));
 }
 
 #[test]
 fn an_answered_outcome_leaves_the_desk_and_takes_a_note() {
-    let (mut log, frozen, operation) = wired(&["treasury"]);
+    let mut log = Log::founded(&["billing-approver"]);
+    let frozen = log.freeze("refund", r#"{"invoice":"invoice_842","amount_minor":4200,"currency":"EUR","reason":"charged twice"}"#);
+    log.create(&frozen);
+    let operation = log.in_doubt(&frozen);
     log.answer(&frozen, Answer::NotHappened, &evidence("the bank has no such payment"), None);
     {
         let (console, _directory) = log.console();
         let detail = desk::detail(&console, &operation).unwrap();
-        assert_eq!(detail.item.answers_text.as_deref(), Some("1 of 2 say: It did not happen"));
+        assert_eq!(detail.item.answers_text.as_deref(), Some("1 of 1 say: It did not happen"));
         assert_eq!(detail.answer_note.as_deref(), Some(strings::ANSWERED_ALREADY));
         assert_eq!(detail.answers[0].evidence, ["the bank has no such payment"]);
     }

@@ -3,13 +3,15 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use vidimus_api::log::RecordEvent;
+use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::json::Json;
-use vidimus_core::reconciliation::{self, Answer, GivenAnswer};
+use vidimus_core::reconciliation::{self, Answer, GivenAnswer, Subject, tally};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
 use super::projection::{BodyState, Checked, body_of, count_of};
+use super::read::newest_roster;
 use super::{Mirror, MirrorFault};
 use crate::limits::{OUTCOME_RECORDS_MAX, OUTCOMES_MAX};
 
@@ -229,7 +231,8 @@ pub fn looked_at(db: &Connection, audit: &AuditRecord) -> Result<(), rusqlite::E
     Ok(())
 }
 
-/// Whether a state that only people can give has their signed answers before it.
+/// Whether a state that only people can give has their signed answers before it: as many as the request says, where this
+/// person may read the request, else at least one.
 pub fn is_answered(db: &Connection, audit: &AuditRecord, state: &str) -> Result<bool, rusqlite::Error> {
     let Some(operation) = audit.operation else { return Ok(false) };
     let answer = match state {
@@ -238,7 +241,19 @@ pub fn is_answered(db: &Connection, audit: &AuditRecord, state: &str) -> Result<
         "not_happened" => Answer::NotHappened,
         _ => return Ok(true),
     };
-    Ok(answers_of(db, &operation.to_string())?.iter().any(|row| row.given.answer == answer))
+    let given: Vec<GivenAnswer> = answers_of(db, &operation.to_string())?.into_iter().map(|row| row.given).collect();
+    if given.last().is_none_or(|newest| newest.answer != answer) {
+        return Ok(false);
+    }
+    let frozen: Option<String> = match audit.request {
+        Some(request) => {
+            db.query_row("SELECT frozen FROM request WHERE request = ?1", [request.to_string()], |row| row.get(0)).optional()?.flatten()
+        }
+        None => None,
+    };
+    let frozen = frozen.and_then(|text| FrozenRequest::parse(text.as_bytes()).ok());
+    let (Some(frozen), Some(roster)) = (frozen, newest_roster(db)?) else { return Ok(true) };
+    Ok(tally(&Subject::Request(&frozen), &given, &roster).reached)
 }
 
 fn answers_of(db: &Connection, operation: &str) -> Result<Vec<AnswerRow>, rusqlite::Error> {
