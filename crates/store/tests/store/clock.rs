@@ -1,14 +1,17 @@
 //! Every last moment by the store's one time: a millisecond before it and at it, and after the clock was set forth and back.
 
+use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
 use vidimus_core::decision::DecisionKind;
-use vidimus_core::ids::RequestId;
+use vidimus_core::ids::{Environment, GateId, RequestId};
 use vidimus_core::operation::{Answer, OperationKey, OperationState};
 use vidimus_core::request::RequestState;
+use vidimus_core::statement::SessionStatement;
+use vidimus_store::limits::{SESSION_CHALLENGE_TTL_S, SESSION_TTL_S};
 use vidimus_store::*;
 
 use crate::deciding::refused_decision;
-use crate::fixture::{Approver, Gate};
+use crate::fixture::{Approver, Gate, code_of};
 
 const ROLE: &str = "billing-approver";
 const WIRE: &str = r#"{"account":"DE89370400440532013000","amount_minor":4200000,"currency":"EUR"}"#;
@@ -168,6 +171,37 @@ async fn a_key_is_good_for_as_long_as_the_row_says() {
             assert_eq!(due.to_mint.is_empty(), ms >= 0, "{way:?} {ms}");
             let expected = if ms < 0 { OperationState::Unknown } else { OperationState::NeedsReconciliation };
             assert_eq!(state(&gate, operation).await, expected, "{way:?} {ms}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sessions_their_challenges_and_invites_end_to_the_millisecond() {
+    for way in WAYS {
+        for ms in [-1, 0, 1] {
+            let (gate, ada) = Gate::with_admin().await;
+            let session = gate.open_session(&ada).await;
+            come_to(&gate, i64::try_from(SESSION_TTL_S).expect("small") * 1000 + ms, way).await;
+            let found = gate.store.authenticate_session(gate.now(), session).await.expect("a reading");
+            assert_eq!(found.is_some(), ms < 0, "{way:?} {ms}");
+
+            let (gate, ada) = Gate::with_admin().await;
+            let key_sha256 = ada.device.public().digest();
+            let ask = SessionChallenge { key_sha256, challenge: gate.nonce() };
+            let issued = gate.store.session_challenge(gate.moment(), ask).await.expect("an outcome");
+            let SessionChallengeOutcome::Issued { issued_at, .. } = issued else { panic!("{issued:?}") };
+            come_to(&gate, i64::try_from(SESSION_CHALLENGE_TTL_S).expect("small") * 1000 + ms, way).await;
+            let id = GateId::of(&gate.log_key.public());
+            let statement = SessionStatement { gate: id, environment: Environment::Test, key_sha256, challenge: ask.challenge, issued_at };
+            let open = OpenSession { envelope: statement.sign(&ada.device).expect("signed"), session_sha256: Digest::of(b"a bearer") };
+            let opened = gate.store.open_session(gate.moment(), open).await.expect("an outcome");
+            assert_eq!(matches!(opened, SessionOutcome::Opened(_)), ms < 0, "{way:?} {ms}: {opened:?}");
+
+            let (gate, _) = Gate::with_admin().await;
+            assert_eq!(gate.invite("Bea Example", &[ROLE]).await, InviteOutcome::Created);
+            come_to(&gate, 3_600_000 + ms, way).await;
+            let offer = gate.store.offer(gate.moment(), code_of("Bea Example")).await.expect("an outcome");
+            assert_eq!(matches!(offer, OfferOutcome::Offer(_)), ms < 0, "{way:?} {ms}: {offer:?}");
         }
     }
 }
