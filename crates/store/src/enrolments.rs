@@ -99,9 +99,9 @@ pub enum ProposedChange {
         /// The desktop's name.
         label: String,
         /// The approval key's proof of possession.
-        approval: Envelope,
+        approval: Box<Envelope>,
         /// The device key's proof of possession.
-        device: Envelope,
+        device: Box<Envelope>,
     },
     /// Other roles for a person.
     SetRoles {

@@ -69,9 +69,11 @@ pub async fn propose(
 ) -> Result<(StatusCode, Json<ProposalAnswer>), Rejection> {
     gate.refuse_while_ending()?;
     let change = match RosterProposal::parse(&body::read(body, BODY_BYTES_MAX).await?)? {
-        RosterProposal::AddKeys { label, approval, device } => {
-            ProposedChange::AddKeys { label, approval: envelope(&approval, "/approval")?, device: envelope(&device, "/device")? }
-        }
+        RosterProposal::AddKeys { label, approval, device } => ProposedChange::AddKeys {
+            label,
+            approval: Box::new(envelope(&approval, "/approval")?),
+            device: Box::new(envelope(&device, "/device")?),
+        },
         RosterProposal::SetRoles { person, roles } => ProposedChange::SetRoles { person, roles },
         RosterProposal::Remove { person } => ProposedChange::Remove { person },
     };

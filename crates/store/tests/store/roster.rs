@@ -88,7 +88,11 @@ impl Gate {
 
     fn rotation(&self, new: &Approver) -> ProposedChange {
         let proof = |key_use| self.enrolment(new, key_use, |statement| statement.invite_sha256 = None);
-        ProposedChange::AddKeys { label: "desk".to_owned(), approval: proof(KeyUse::Approval), device: proof(KeyUse::Device) }
+        ProposedChange::AddKeys {
+            label: "desk".to_owned(),
+            approval: Box::new(proof(KeyUse::Approval)),
+            device: Box::new(proof(KeyUse::Device)),
+        }
     }
 
     async fn state(&self, request: RequestId) -> RequestState {
