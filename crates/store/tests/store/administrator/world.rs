@@ -306,6 +306,9 @@ impl World {
         }
         let provider = provider.into_inner().expect("nobody panics with it");
         faults.extend(self.wrong_counts(&provider));
+        if gate.roster().await.person(&crate::fixture::person_of("Eve Example")).is_some() {
+            faults.push("a recovery took effect before its day was over".to_owned());
+        }
         faults.sort();
         faults.dedup();
         let count = |story: &Story| provider.effects.get(&story.args).copied().unwrap_or_default();
