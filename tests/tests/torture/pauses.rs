@@ -9,7 +9,7 @@ use vidimus_api::call::CallStatus;
 use vidimus_api::client::AgentClient;
 use vidimus_tests::company::{Keys, Order, Tool};
 use vidimus_tests::gate::COMPANY_TOKEN;
-use vidimus_tests::processes::{Binary, Process, poll};
+use vidimus_tests::processes::{Binary, Process};
 
 use crate::faults::{House, WITHIN, pending, until};
 use crate::{End, KEY, NONE, Points, SHORT, STATUS, Subject, approval, counted, end_of, ended, open};
@@ -96,8 +96,7 @@ async fn stopped(house: &House, agent: &AgentClient, subject: Subject, point: &s
     let handed_in = house.admin.hand_in(statement.request, &statement);
     let stop = async {
         let id = house.id();
-        let is_stopped = || state_of(id) == Some('T');
-        assert!(tokio::task::block_in_place(|| poll(WITHIN, || is_stopped().then_some(()))).is_some(), "not stopped at {point}");
+        until("the stop", || async { (state_of(id) == Some('T')).then_some(()) }).await;
         // Nothing is to be seen meanwhile: what passes is the lease of a process that does nothing.
         tokio::time::sleep(PAST_LEASE).await;
         // Nobody takes over from a process that is stopped: its database is its own.
@@ -135,12 +134,15 @@ fn state_of(id: u32) -> Option<char> {
 }
 
 async fn stopped_at_every_point(subject: Subject) {
-    let house = open().await;
+    let mut house = open().await;
     let agent = house.agent(subject.agent, &[]);
     let ends = HELD.of(subject).zip(WOKEN_FIRST.of(subject));
     for (number, ((point, swept), (_, woken))) in ends.enumerate() {
         let found = stopped(&house, &agent, subject, point, number + 1).await;
         assert!([swept, woken].contains(&found), "{} stopped at {point}: {found:?}", subject.idempotency);
+        // Whatever woke last has passed its points when the gate has ended: it must not be what is stopped next.
+        house.end();
+        house.start();
     }
 }
 

@@ -132,6 +132,13 @@ async fn every_route_is_in_this_suite() {
     assert_eq!(known.difference(&described).collect::<Vec<_>>(), Vec::<&(String, String)>::new(), "no route of the gate any more");
 }
 
+/// The same secret but for one digit in its middle.
+fn with_another_digit(secret: &str) -> String {
+    let (begin, end) = secret.split_at(secret.len() / 2);
+    let other = if end.starts_with('A') { 'B' } else { 'A' };
+    format!("{begin}{other}{}", &end[1..])
+}
+
 /// A session that the gate has ended, since its key opened too many after it.
 async fn ended_session(house: &House) -> String {
     let first = house.admin.new_session().await.expect("a session").session;
@@ -163,8 +170,8 @@ async fn nobody_gets_in_by_another_credential() {
         bearer(&elsewhere.credential("billing", &[])),
         bearer(&ended),
         bearer(&revoked),
-        bearer(&format!("{}A", &agent[..agent.len() - 1])),
-        bearer(&format!("{}A", &session[..session.len() - 1])),
+        bearer(&with_another_digit(&agent)),
+        bearer(&with_another_digit(&session)),
         bearer("vda_"),
         bearer("vds_"),
         bearer(""),
