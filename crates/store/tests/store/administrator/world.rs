@@ -104,7 +104,14 @@ impl Making {
         }
     }
 
-    fn tell(&mut self, name: &'static str, tool: &'static str, args: &str, request: RequestId, approved: usize, paid: usize, open: bool) {
+    fn tell(
+        &mut self,
+        name: &'static str,
+        tool: &'static str,
+        args: &str,
+        request: RequestId,
+        (approved, paid, open): (usize, usize, bool),
+    ) {
         let story = Story { name, tool, args: args.to_owned(), request, approved, paid, open, not_before: None };
         self.stories.push(story);
     }
@@ -142,40 +149,40 @@ impl Making {
     async fn past(&mut self) {
         let args = refund("expired");
         let (_, request) = self.freeze("refund", &args).await;
-        self.tell("expired", "refund", &args, request, 0, 0, false);
+        self.tell("expired", "refund", &args, request, (0, 0, false));
         self.gate.advance_s(601);
         self.gate.store.due(self.gate.moment()).await.expect("a sweep");
 
         let args = refund("succeeded");
         let (request, redeemed) = self.sent("refund", &args).await;
         self.answered(&redeemed, Answer::Done).await;
-        self.tell("succeeded", "refund", &args, request, 1, 1, false);
+        self.tell("succeeded", "refund", &args, request, (1, 1, false));
 
         let args = r#"{"amount_minor":500,"currency":"EUR","customer":"limited"}"#;
         let (request, redeemed) = self.sent("voucher", args).await;
         self.answered(&redeemed, Answer::Done).await;
-        self.tell("under caps", "voucher", args, request, 1, 1, false);
+        self.tell("under caps", "voucher", args, request, (1, 1, false));
 
         let args = refund("failed");
         let (request, operation) = self.approved("refund", &args).await;
         let redeemed = self.gate.redeem_new_token(operation).await;
         self.answered(&redeemed, Answer::NoEffect).await;
-        self.tell("failed", "refund", &args, request, 1, 0, false);
+        self.tell("failed", "refund", &args, request, (1, 0, false));
 
         let args = refund("denied");
         let (_, request) = self.freeze("refund", &args).await;
         self.gate.decide(&self.cem, request, DecisionKind::Deny, ROLE).await;
-        self.tell("denied", "refund", &args, request, 0, 0, false);
+        self.tell("denied", "refund", &args, request, (0, 0, false));
 
         let args = refund("withdrawn");
         let (call, request) = self.freeze("refund", &args).await;
         self.gate.store.withdraw(self.gate.moment(), name("billing"), call).await.expect("an outcome");
-        self.tell("withdrawn", "refund", &args, request, 0, 0, false);
+        self.tell("withdrawn", "refund", &args, request, (0, 0, false));
 
         let args = wire("revoked");
         let (request, _) = self.approved("wire", &args).await;
         self.gate.decide(&self.cem, request, DecisionKind::Revoke, "treasury").await;
-        self.tell("revoked", "wire", &args, request, 0, 0, false);
+        self.tell("revoked", "wire", &args, request, (0, 0, false));
     }
 
     /// Outcomes in doubt, with their late answers.
@@ -186,17 +193,17 @@ impl Making {
         self.gate.store.due(self.gate.moment()).await.expect("a sweep");
         self.answered(&redeemed, Answer::Done).await;
         say(&self.gate, &self.bea, redeemed.operation, Said::StillUnknown, "treasury", &plain).await;
-        self.tell("needs reconciliation", "wire", &args, request, 1, 1, true);
+        self.tell("needs reconciliation", "wire", &args, request, (1, 1, true));
 
         let args = r#"{"subscription":"asked"}"#;
         let (request, redeemed) = self.sent("cancel", args).await;
         self.answered(&redeemed, Answer::Unclear).await;
-        self.tell("unknown, to ask", "cancel", args, request, 1, 1, true);
+        self.tell("unknown, to ask", "cancel", args, request, (1, 1, true));
 
         let args = refund("unknown");
         let (request, redeemed) = self.sent("refund", &args).await;
         self.answered(&redeemed, Answer::Unclear).await;
-        self.tell("unknown, with a key", "refund", &args, request, 1, 1, true);
+        self.tell("unknown, with a key", "refund", &args, request, (1, 1, true));
     }
 
     /// Calls in the middle of their life.
@@ -205,26 +212,26 @@ impl Making {
         let (_, request) = self.freeze("wire", &args).await;
         self.gate.approve(&self.bea, request, "treasury").await;
         self.gate.decide(&self.bea, request, DecisionKind::Retract, "treasury").await;
-        self.tell("one of two, taken back", "wire", &args, request, 0, 0, true);
+        self.tell("one of two, taken back", "wire", &args, request, (0, 0, true));
 
         let args = wire("delayed");
         let (request, _) = self.approved("wire", &args).await;
-        self.tell("approved, in its delay", "wire", &args, request, 1, 1, true);
+        self.tell("approved, in its delay", "wire", &args, request, (1, 1, true));
         self.stories.last_mut().expect("a story").not_before = Some(self.gate.now().plus_s(30));
 
         let args = refund("minted");
         let (request, operation) = self.approved("refund", &args).await;
         self.gate.mint(operation).await;
-        self.tell("minted", "refund", &args, request, 1, 1, true);
+        self.tell("minted", "refund", &args, request, (1, 1, true));
 
         let args = refund("executing");
         let (request, _) = self.sent("refund", &args).await;
-        self.tell("executing", "refund", &args, request, 1, 1, true);
+        self.tell("executing", "refund", &args, request, (1, 1, true));
 
         let args = refund("pending");
         let (_, request) = self.freeze("refund", &args).await;
         self.gate.decide(&self.cem, request, DecisionKind::MoreTime, ROLE).await;
-        self.tell("pending", "refund", &args, request, 1, 1, true);
+        self.tell("pending", "refund", &args, request, (1, 1, true));
         self.gate.decision(&self.bea, request, DecisionKind::Approve, ROLE, &|_| {}).await
     }
 
