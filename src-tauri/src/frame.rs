@@ -6,7 +6,7 @@ use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
 use crate::inbox::decidable;
 use crate::mirror::Mirror;
-use crate::review::state::clock_text;
+use crate::review::state::{KeyByRoster, clock_text, renewal};
 use crate::settings::{Privacy, Theme};
 use crate::strings;
 use crate::text::money::grouped;
@@ -100,6 +100,8 @@ pub fn console_state(console: &Console) -> ConsoleState {
         (None, Some(membership)) => Some(PersonText { name: membership.name.clone(), roles: membership.roles.clone() }),
         (None, None) => None,
     };
+    let by_roster = KeyByRoster::of(console);
+    let due = if let KeyByRoster::RenewalDue(until_ms) = by_roster { renewal(console, until_ms) } else { String::new() };
     let shared = console.shared();
     let (gate_state, detail) = match &shared.gate {
         GateState::None => ("none", String::new()),
@@ -112,7 +114,15 @@ pub fn console_state(console: &Console) -> ConsoleState {
     let (key_state, key_text, error_id) = match &shared.key {
         KeyState::None => ("none", String::new(), None),
         KeyState::Waiting => ("waiting", strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
-        KeyState::Active => ("active", String::new(), None),
+        KeyState::Active => match by_roster {
+            KeyByRoster::Active => ("active", String::new(), None),
+            KeyByRoster::RenewalDue(_) => ("rotation_due", due, Some("E-KEY-7")),
+            KeyByRoster::Rotating => match &shared.rotation_fault {
+                Some(told) => ("rotating", told.text.clone(), Some(told.id)),
+                None => ("rotating", String::new(), None),
+            },
+            KeyByRoster::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
+        },
         KeyState::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
         KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
     };

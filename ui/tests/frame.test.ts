@@ -30,6 +30,8 @@ describe("the top bar", () => {
     [{ clock: { state: "off", text: "42 s behind" } }, "clock", "Clock off, 42 s behind"],
     [{}, "key", "Key laptop-7 (active)"],
     [{ key: { state: "stopped", label: "laptop-7", text: "", error_id: null } }, "key", "Key laptop-7 (stopped)"],
+    [{ key: { state: "rotating", label: "laptop-7", text: "", error_id: null } }, "key", "Key laptop-7 (rotating, old valid until confirmed)"],
+    [{ key: { state: "rotation_due", label: "laptop-7", text: "", error_id: null } }, "key", "Key laptop-7 (active, rotation due)"],
     [{ key: { state: "waiting", label: "laptop-7", text: "", error_id: null } }, "key", "Key laptop-7 (waiting for confirmation)"],
   ])("reads %o as words", async (change, part, words) => {
     await drawn(change);
@@ -64,6 +66,8 @@ describe("notices", () => {
     [{ clock: { state: "off", text: "42 s behind" } }, "E-CLK-1", en.errors.clock("42 s behind")],
     [{ key: { state: "waiting", label: "x", text: "", error_id: null } }, "E-KEY-6", en.errors.keyWaiting],
     [{ key: { state: "stopped", label: "x", text: "", error_id: null } }, "E-KEY-5", en.errors.keyStopped],
+    [{ key: { state: "rotation_due", label: "x", text: "Your key is to be renewed within 2 days.", error_id: "E-KEY-7" } }, "E-KEY-7", "Your key is to be renewed within 2 days."],
+    [{ key: { state: "rotating", label: "x", text: "No connection to the gate.", error_id: "E-NET-1" } }, "E-NET-1", "No connection to the gate."],
     [{ key: { state: "error", label: "x", text: "No system keyring is running.", error_id: "E-KEY-1" } }, "E-KEY-1", "No system keyring is running."],
     [{ mirror: { state: "broken", size: "9", text: "" } }, "E-AUD-1", en.errors.auditBroken],
     [{ notifications: { available: false, error_id: "E-NOT-2" } }, "E-NOT-2", en.errors.notifications],

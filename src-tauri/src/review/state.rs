@@ -238,28 +238,59 @@ pub struct TopLine {
     pub key: String,
 }
 
-/// What the verified roster says of a key with which a session opens: the key that signs decisions may be stopped alone.
-fn key_by_roster(console: &Console) -> &'static str {
-    if Rotation::load(&console.profile).is_some() {
-        return strings::ROTATING_STATE;
+/// What the verified roster says of this desktop's key, beyond that a session opens with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyByRoster {
+    Active,
+    /// To be renewed by this time, in milliseconds.
+    RenewalDue(i64),
+    /// New keys wait; the old ones count.
+    Rotating,
+    /// The key that signs decisions was stopped alone.
+    Stopped,
+}
+
+impl KeyByRoster {
+    pub fn of(console: &Console) -> Self {
+        if Rotation::load(&console.profile).is_some() {
+            return Self::Rotating;
+        }
+        let Some(membership) = console.membership() else { return Self::Active };
+        let digest = membership.approval_key.digest();
+        let roster = console.read(Mirror::roster).flatten();
+        if roster.as_ref().and_then(|roster| roster.key(&digest)).is_some_and(|holder| holder.key.stopped_at.is_some()) {
+            return Self::Stopped;
+        }
+        let since = console.read(|mirror| mirror.key_times(&digest)).and_then(|times| times.since);
+        match since.and_then(|since| desktops::renewal_due(since, console.now_ms())) {
+            Some(until) => Self::RenewalDue(until.as_ms()),
+            None => Self::Active,
+        }
     }
-    let Some(membership) = console.membership() else { return strings::ACTIVE };
-    let digest = membership.approval_key.digest();
-    let stopped =
-        console.read(Mirror::roster).flatten().and_then(|roster| roster.key(&digest).map(|holder| holder.key.stopped_at.is_some()));
-    if stopped == Some(true) {
-        return strings::STOPPED;
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Active => strings::ACTIVE,
+            Self::RenewalDue(_) => strings::RENEWAL_STATE,
+            Self::Rotating => strings::ROTATING_STATE,
+            Self::Stopped => strings::STOPPED,
+        }
     }
-    let since = console.read(|mirror| mirror.key_times(&digest)).and_then(|times| times.since);
-    match since.and_then(|since| desktops::renewal_due(since, console.now_ms())) {
-        Some(_) => strings::RENEWAL_STATE,
-        None => strings::ACTIVE,
+}
+
+/// By when the key is to be renewed, in words.
+pub fn renewal(console: &Console, until_ms: i64) -> String {
+    let now_ms = console.now_ms();
+    if now_ms < until_ms {
+        strings::renewal_due(&time::span(until_ms - now_ms))
+    } else {
+        strings::renewal_overdue(&time::whole(until_ms, &console.zone))
     }
 }
 
 pub fn top_line(console: &Console) -> TopLine {
     let label = console.membership().map(|membership| membership.label).unwrap_or_default();
-    let by_roster = key_by_roster(console);
+    let by_roster = KeyByRoster::of(console);
     let shared = console.shared();
     let since = time::hour_minute(shared.gate_since_ms, &console.zone);
     let gate = match &shared.gate {
@@ -273,7 +304,7 @@ pub fn top_line(console: &Console) -> TopLine {
     let key = match &shared.key {
         KeyState::None => strings::KEY_NONE.to_owned(),
         KeyState::Waiting => strings::key_state(&label, strings::WAITING),
-        KeyState::Active => strings::key_state(&label, by_roster),
+        KeyState::Active => strings::key_state(&label, by_roster.words()),
         KeyState::Stopped => strings::key_state(&label, strings::STOPPED),
         KeyState::Error(_) => strings::key_state(&label, strings::UNUSABLE),
     };

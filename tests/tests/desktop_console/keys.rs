@@ -60,7 +60,7 @@ async fn a_stop_from_the_second_computer_ends_the_first_at_once() {
         let invite = scene.home.invite_device(&person)?;
         let mut second = Approver::enrol(&scene.home.url(), &invite, 11).await?;
         let shown = admit(&console, &second.admission.ok_or("the enrolment made no request")?).await?;
-        for words in ["What changes among the people", "one more computer of a person who is here"] {
+        for words in ["WHAT CHANGES AMONG THE PEOPLE", "one more computer of a person who is here"] {
             check(shown.contains(words), || format!("`{words}` is not in the window: {shown}"))?;
         }
         admitted(&mut second).await?;
@@ -88,7 +88,7 @@ async fn an_admin_stops_another_persons_key_in_the_window() {
         let mut kim = kim(scene, &console, &["billing-approver"], 9).await?;
         console.open_keys().await?;
         let shown = console.driver.text("body").await?;
-        for words in ["Kim Example", "This computer", "active", "Last used"] {
+        for words in ["Kim Example", "THIS COMPUTER", "active", "Last used"] {
             check(shown.contains(words), || format!("`{words}` is not in the window: {shown}"))?;
         }
         std::fs::create_dir_all(pictures())?;
@@ -123,6 +123,7 @@ async fn new_keys_take_the_place_of_the_old_ones() {
         console.driver.wait_for("[data-part=rotating]").await?;
         console.leave_by("#close").await?;
         console.key_says("rotating").await?;
+        console.driver.keys("gi").await?;
         console.show_rows(1).await?;
         let request = console.first_request().await?.parse()?;
         admit(&console, &request).await?;
@@ -157,6 +158,7 @@ async fn an_admin_objects_to_a_recovery_in_the_window() {
         let request = kim.admission.ok_or("the enrolment made no request")?;
         let said = scene.home.recover(&request.to_string())?;
         check(said.contains("announced to everybody"), || said.clone())?;
+        std::fs::create_dir_all(pictures())?;
         console.open_keys().await?;
         console.driver.wait_for_text("[data-part=recovery]", "Kim Example").await?;
         console.picture(&pictures().join("light-keys-recovery.png")).await?;

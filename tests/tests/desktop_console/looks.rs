@@ -151,6 +151,14 @@ async fn settings_and_keys(scene: &Scene, console: &Console, gallery: &mut Galle
     console.driver.window_with_url("vidimus-keys://").await?;
     console.driver.wait_for("#close").await?;
     gallery.look(scene, console, "keys").await?;
+    for (button, name) in [("#stop-this", "keys-stop"), ("#new-keys", "keys-new"), ("#forget", "keys-forget")] {
+        console.driver.wait_for(button).await?;
+        console.driver.click(button).await?;
+        console.driver.wait_for("[data-part=confirm-words]").await?;
+        gallery.look(scene, console, name).await?;
+        console.driver.click("#back").await?;
+    }
+    console.driver.wait_for("#stop-this").await?;
     console.leave_by("#close").await?;
     Ok(())
 }

@@ -16,7 +16,7 @@ export type GateState =
   | "identity_changed"
   | "none";
 
-export type KeyState = "none" | "waiting" | "active" | "stopped" | "error";
+export type KeyState = "none" | "waiting" | "active" | "rotation_due" | "rotating" | "stopped" | "error";
 
 export type MirrorState = "empty" | "syncing" | "verified" | "broken";
 

@@ -12,7 +12,7 @@ use crate::enrolment::Membership;
 use crate::html::{Element, Tag, el};
 use crate::mirror::Mirror;
 use crate::review::page::top;
-use crate::review::state::top_line;
+use crate::review::state::{renewal, top_line};
 use crate::rotation::Rotation;
 use crate::strings;
 use crate::text::time;
@@ -126,7 +126,9 @@ fn this_computer(console: &Console, membership: &Membership, desktop: Option<&De
         .child(fingerprint(strings::APPROVAL_FINGERPRINT, &membership.approval_key.digest().to_string()))
         .child(fingerprint(strings::DEVICE_FINGERPRINT, &membership.device_key.digest().to_string()));
     if let Some(DesktopState::RotationDue(until)) = desktop.map(|desktop| desktop.state) {
-        inner = inner.child(el(Tag::P).class("message bad").attr("data-part", "renewal").text(renewal(console, until.as_ms())));
+        inner = inner.child(
+            el(Tag::P).class("message bad").attr("data-part", "renewal").text(format!("{} (E-KEY-7)", renewal(console, until.as_ms()))),
+        );
     }
     let mut row = el(Tag::Div).class("row");
     let rotating = Rotation::load(&console.profile).is_some();
@@ -141,16 +143,6 @@ fn this_computer(console: &Console, membership: &Membership, desktop: Option<&De
         }
     }
     block(strings::THIS_COMPUTER, inner.child(row)).attr("data-part", "this-computer")
-}
-
-fn renewal(console: &Console, until_ms: i64) -> String {
-    let now_ms = console.now_ms();
-    let words = if now_ms < until_ms {
-        strings::renewal_due(&time::span(until_ms - now_ms))
-    } else {
-        strings::renewal_overdue(&time::whole(until_ms, &console.zone))
-    };
-    format!("{words} (E-KEY-7)")
 }
 
 fn person_block(console: &Console, person: &Person, admin: bool) -> Element {

@@ -32,6 +32,10 @@ function keyNotice({ key }: ConsoleState): Notice | null {
       return { id: key.error_id ?? "E-KEY-1", tone: "bad", text: key.text || en.errors.key };
     case "none":
       return key.error_id === null ? null : { id: key.error_id, tone: "bad", text: key.text || en.errors.key };
+    case "rotation_due":
+      return { id: key.error_id ?? "E-KEY-7", tone: "warning", text: key.text || en.errors.keyRenewal };
+    case "rotating":
+      return key.error_id === null ? null : { id: key.error_id, tone: "warning", text: key.text || en.errors.key };
     case "active":
       return null;
   }

@@ -43,6 +43,8 @@ export function keyReading(key: Key): Reading {
     case "active":
       return { icon: "check", tone: "good", text };
     case "waiting":
+    case "rotation_due":
+    case "rotating":
       return { icon: "hourglass", tone: "warning", text };
     case "stopped":
     case "error":
