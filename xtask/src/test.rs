@@ -17,7 +17,7 @@ pub const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-g
 /// Where a test that cannot run without third-party files appends a line that says so.
 const NOT_RUN: &str = "VIDIMUS_NOT_RUN";
 
-const STEPS: usize = 12;
+const STEPS: usize = 13;
 
 /// Runs all tests and prints the counts as the very last line.
 pub fn run(root: &Path, options: TestOptions) -> ExitCode {
@@ -72,6 +72,15 @@ fn all_steps(root: &Path, options: TestOptions, progress: &mut Progress, counts:
         command::run(&mut build)
     })?;
     progress.step("tests", if options.long { "an hour" } else { "8 minutes" }, || run_tests(root, options, counts))?;
+    progress.step("simulation", if options.long { "20 minutes" } else { "4 minutes, and 3 more the first time" }, || {
+        let mut simulation = cargo(root);
+        simulation.args(["test", "--profile", "simulation", "--package", "vidimus-store", "--test", "simulation"]);
+        simulation.env("VIDIMUS_SEEDS", if options.long { "100000" } else { "10000" });
+        if options.long {
+            simulation.env(runner::LONG, "1");
+        }
+        command::run_reading(&mut simulation, |line| counts.add_line(line))
+    })?;
     if options.long { mutants::all(root, progress) } else { Ok(()) }
 }
 
