@@ -30,7 +30,7 @@ const SCOPES: &[Scope] = &[
             "crates/core/src/token.rs",
         ],
         packages: &["vidimus-core"],
-        tests: &["--lib", "--test=decision", "--test=machines", "--test=reconciliation", "--test=protocol"],
+        tests: &["--lib", "--test=decision", "--test=machines", "--test=reconciliation", "--test=protocol", "--test=table_change"],
     },
     Scope {
         name: "store",
@@ -67,7 +67,8 @@ fn one(root: &Path, scope: &Scope) -> Result<(), Stop> {
         mutants.args(["--file", file]);
     }
     for package in scope.packages {
-        mutants.args(["--test-package", package]);
+        // Without its name, only the console's package would be looked at: it is the one of the root.
+        mutants.args(["--package", package, "--test-package", package]);
     }
     mutants.args(scope.tests.iter().map(|test| format!("--cargo-test-arg={test}")));
     // Its own copy of the tree is built in the folder of the system for what is temporary; ours stays as it is.
