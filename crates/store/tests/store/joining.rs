@@ -65,7 +65,7 @@ async fn first(state: &str) -> (Gate, CallId, RequestId) {
 
 async fn bring_to(gate: &mut Gate, bea: &Approver, call: CallId, request: RequestId, state: &str) {
     match state {
-        "pending" => return,
+        "pending" => {}
         "denied" => {
             gate.decide(bea, request, DecisionKind::Deny, ROLE).await;
         }

@@ -413,9 +413,15 @@ async fn refund_in(gate: &Gate, bea: &Approver, cem: &Approver, wanted: Operatio
     let (_, operation) = at_work(gate, bea, cem, "refund").await;
     match wanted {
         OperationState::Reserved | OperationState::NotStarted | OperationState::Executing => {}
-        OperationState::Succeeded => drop(answer(gate, operation, 1, Attempted::Done).await),
-        OperationState::Failed => drop(answer(gate, operation, 1, Attempted::NoEffect).await),
-        OperationState::Unknown => drop(answer(gate, operation, 1, Attempted::Unclear).await),
+        OperationState::Succeeded => {
+            answer(gate, operation, 1, Attempted::Done).await;
+        }
+        OperationState::Failed => {
+            answer(gate, operation, 1, Attempted::NoEffect).await;
+        }
+        OperationState::Unknown => {
+            answer(gate, operation, 1, Attempted::Unclear).await;
+        }
         OperationState::NeedsReconciliation | OperationState::Partial | OperationState::NotHappened => {
             answer(gate, operation, 1, Attempted::Unclear).await;
             gate.advance_s(3600);

@@ -213,8 +213,8 @@ async fn a_rotation_is_asked_for_in_a_session_and_decided_by_somebody_else() {
     let new = gate.desktop(&bea, "rotated");
     let by_invite = ProposedChange::AddKeys {
         label: "desk".to_owned(),
-        approval: gate.enrolment(&new, KeyUse::Approval, |_| {}),
-        device: gate.enrolment(&new, KeyUse::Device, |_| {}),
+        approval: Box::new(gate.enrolment(&new, KeyUse::Approval, |_| {})),
+        device: Box::new(gate.enrolment(&new, KeyUse::Device, |_| {})),
     };
     assert_eq!(gate.ask_for(&bea, by_invite).await.expect_err("an invite's proof").code, Code::EnrolmentWrong);
     assert_eq!(gate.ask_for(&ada, gate.rotation(&new)).await.expect_err("another's keys").code, Code::EnrolmentWrong);
