@@ -12,6 +12,7 @@ use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest, Need};
 use vidimus_core::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationKey;
+use vidimus_core::paseto;
 use vidimus_core::request::{RequestInput, RequestState};
 use vidimus_core::roster::{Admission, Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
@@ -197,6 +198,15 @@ fn each_broken_rule_has_its_own_code() {
         ("another screen", |w| w.statement.shown_sha256 = Digest::of(b"x"), Code::ShownDiffers),
         ("no challenge", |w| w.challenge = None, Code::ChallengeInvalid),
         (
+            "a challenge for another request",
+            |w| {
+                if let Some(c) = &mut w.challenge {
+                    c.request = RequestId::from_random([55; 16])
+                }
+            },
+            Code::ChallengeInvalid,
+        ),
+        (
             "a challenge for another key",
             |w| {
                 if let Some(c) = &mut w.challenge {
@@ -308,14 +318,18 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
     let first = admission(1, &["admin", "billing-approver"]);
     let sole = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
     let second = sole.with_admission(&admission(2, &["admin"])).expect("admitted");
-    for (roster, tool, expected) in [
-        (&sole, "gate.roster.change", Ok(true)),
-        (&second, "gate.roster.change", Err(Code::SelfApproval)),
-        (&sole, "refund", Err(Code::SelfApproval)),
+    for (roster, tool, proposer, expected) in [
+        (&sole, "gate.roster.change", 1, Ok(true)),
+        (&sole, "gate.table.change", 1, Ok(true)),
+        // What somebody else proposed is no exception, and none is claimed.
+        (&sole, "gate.roster.change", 2, Ok(false)),
+        (&second, "gate.roster.change", 1, Err(Code::SelfApproval)),
+        (&second, "gate.roster.change", 2, Ok(false)),
+        (&sole, "refund", 1, Err(Code::SelfApproval)),
     ] {
         let mut draft = draft(roster);
         draft.agents = Vec::new();
-        draft.proposer = Some(person(1));
+        draft.proposer = Some(person(proposer));
         draft.tool = name(tool);
         draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
         let frozen = FrozenRequest::freeze(draft).expect("frozen");
@@ -404,6 +418,8 @@ fn once_passed_on_the_next_role_counts_where_the_first_falls_short() {
         (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "cfo")], (3, true), (3, true)),
         // The second holder of the next role stands in for the missing one of the first; the first is not counted twice.
         (&[approval(1, "billing-approver"), approval(3, "cfo"), approval(4, "cfo")], (2, false), (3, true)),
+        // Where the role suffices, nobody stands in for it.
+        (&[approval(1, "billing-approver"), approval(2, "billing-approver"), approval(3, "cfo"), approval(4, "cfo")], (3, true), (3, true)),
         (&[approval(1, "billing-approver"), approval(3, "cfo")], (2, false), (2, false)),
         (&[approval(1, "billing-approver"), approval(3, "cfo"), approval(3, "cfo")], (2, false), (2, false)),
         (&[approval(1, "auditor"), approval(3, "cfo"), approval(4, "cfo"), approval(5, "cfo")], (1, false), (3, true)),
@@ -482,6 +498,23 @@ fn an_approval_on_record_is_what_was_signed_and_nothing_beside_it() {
         edit(&mut world);
         assert_eq!(read(&world), Err(*code), "{what}");
     }
+}
+
+#[test]
+fn a_retraction_takes_back_ones_own_approval_and_no_other() {
+    let mut world = world();
+    let mut draft = world.frozen.members().clone();
+    draft.needs[0].quorum = 3;
+    world.frozen = FrozenRequest::freeze(draft).expect("frozen");
+    world.statement.request_sha256 = world.frozen.request_sha256();
+    world.statement.decision = DecisionKind::Retract;
+    world.approvals = vec![approval(1, "billing-approver"), approval(2, "billing-approver")];
+    let judgement = world.outcome().expect("counts");
+    assert_eq!((judgement.input, judgement.state), (RequestInput::Retract, RequestState::Pending));
+    assert_eq!((judgement.given, judgement.needed), (1, 3));
+    // More time and a denial change nobody's approval.
+    world.statement.decision = DecisionKind::MoreTime;
+    assert_eq!(world.outcome().expect("counts").given, 2);
 }
 
 #[test]
@@ -570,6 +603,41 @@ fn a_token_is_good_for_its_executor_tool_arguments_and_time_only() {
     ] {
         assert_eq!(token::mint(&spoiled, &secret(91)).expect_err("not minted").code, Code::TokenMalformed);
     }
+}
+
+#[test]
+fn a_token_that_says_something_else_than_it_was_signed_for_is_refused() {
+    let world = world();
+    let claims = claims(&world);
+    let (gate, args) = (claims.audience.as_str(), claims.args_sha256);
+    let kid = secret(91).public().digest();
+    let signed = |audience: &str, said: &Digest, kid: Digest, attempt: &str| {
+        let payload = Json::object([
+            ("jti", claims.jti.into()),
+            ("aud", audience.into()),
+            ("iat", claims.issued_at.into()),
+            ("exp", claims.expires_at.into()),
+            ("request", claims.request.to_string().into()),
+            ("args_sha256", (*said).into()),
+            ("tool", claims.tool.as_str().into()),
+            ("operation", claims.operation.to_string().into()),
+            ("attempt", parse(attempt.as_bytes(), &Limits::STATEMENT).expect("a number")),
+            ("decisions", claims.decisions.clone().into()),
+        ]);
+        let footer = Json::object([("kid", kid.into())]);
+        let implicit = paseto::pae(&[b"vidimus.token.v1", gate.as_bytes(), args.as_bytes()]);
+        paseto::sign(&secret(91), &payload.canonical().expect("canonical"), &footer.canonical().expect("canonical"), &implicit)
+    };
+    let check = |text: &str| {
+        let key = secret(91).public();
+        token::verify(text, &key, gate, &name("refund"), &args, at(4_000)).map(|_| ()).map_err(|refusal| refusal.code)
+    };
+    assert_eq!(check(&signed(gate, &args, kid, "1")), Ok(()));
+    assert_eq!(check(&signed("exe_other", &args, kid, "1")), Err(Code::SignatureInvalid));
+    assert_eq!(check(&signed(gate, &Digest::of(b"other"), kid, "1")), Err(Code::SignatureInvalid));
+    assert_eq!(check(&signed(gate, &args, Digest::of(b"another key"), "1")), Err(Code::TokenMalformed));
+    assert_eq!(check(&signed(gate, &args, kid, "0")), Err(Code::TokenMalformed));
+    assert_eq!(check(&signed(gate, &args, kid, "4294967297")), Err(Code::TokenMalformed));
 }
 
 #[test]
