@@ -14,6 +14,7 @@ use vidimus_core::table::Idempotency;
 use crate::console::{Console, Standing};
 use crate::errors::Told;
 use crate::inbox::agent_of;
+use crate::limits::SETTLED_MAX;
 use crate::mirror::{AnswerRow, Happening, OutcomeRow, RequestRow};
 use crate::review::card::Card;
 use crate::review::sections::person_name;
@@ -51,6 +52,8 @@ pub struct DeskItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeskPage {
     pub items: Vec<DeskItem>,
+    /// What people settled lately: a note can still be added.
+    pub settled: Vec<DeskItem>,
     /// How many of them only people can settle.
     pub count: String,
     /// When the last one was settled, in words; nothing where none ever was.
@@ -222,9 +225,14 @@ pub fn page(console: &Console) -> DeskPage {
     let now_ms = console.now_ms();
     let items: Vec<DeskItem> = matters(console).iter().map(|matter| item(console, matter, now_ms)).collect();
     let count = items.iter().filter(|item| item.state == "needs_reconciliation").count();
-    let last = console.read(crate::mirror::Mirror::settled_outcomes).unwrap_or_default().into_iter().next();
+    let settled = console.read(crate::mirror::Mirror::settled_outcomes).unwrap_or_default();
+    let last = settled.first().cloned();
+    // Those of others are not counted, so that a list of other roles' outcomes does not hide one's own.
+    let settled = settled.into_iter().filter_map(|row| of_row(console, row)).take(SETTLED_MAX);
+    let settled = settled.map(|matter| item(console, &matter, now_ms)).collect();
     DeskPage {
         items,
+        settled,
         count: grouped(&count.to_string()),
         last_text: last.map(|row| strings::settled_last(&time::day_and_time(row.at_ms, now_ms, &console.zone))),
         taken_at_text: time::hour_minute_second(now_ms, &console.zone),
@@ -248,7 +256,7 @@ pub fn detail(console: &Console, operation: &str) -> Option<DeskDetail> {
         needs_text: strings::needs_people(needed, &roles),
         can_ask: is_askable && item.eligible,
         ask_note: (!is_askable).then(|| strings::NOT_ASKABLE.to_owned()),
-        can_answer: item.eligible && matter.row.state == "needs_reconciliation",
+        can_answer: item.eligible && !matches!(matter.row.state.as_str(), "unknown" | "executing"),
         answer_note,
         item,
     })

@@ -81,6 +81,8 @@ pub const CLOSING_WITHIN_MS: i64 = 120_000;
 pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
 /// Operations in doubt that are listed: more than anybody can look into in a day.
 pub const OUTCOMES_MAX: usize = 500;
+/// Outcomes settled lately that the desk shows: a note is added soon, or looked for in the log.
+pub const SETTLED_MAX: usize = 20;
 /// Records about one operation that are shown: its attempts are few, its pages every quarter of an hour.
 pub const OUTCOME_RECORDS_MAX: usize = 1_000;
 /// Times one signed decision is sent before its outcome counts as unconfirmed.

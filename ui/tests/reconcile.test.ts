@@ -140,6 +140,18 @@ describe("the reconcile desk", () => {
     expect(text('[data-part="answers"]')).toContain("the bank has no such payment");
   });
 
+  it("keeps what was settled lately, for a note, and counts it nowhere", async () => {
+    const settled = doubt("a", {}, { state: "not_happened", since_text: "it did not happen, 15:20" });
+    const backend = await drawn([settled, doubt("b")]);
+    expect(one('nav [aria-current="page"]').getAttribute("aria-label")).toBe("Reconcile, 1 with an unknown outcome");
+    expect(text('[data-operation="a"]')).toContain(en.reconcile.settledWord);
+    await click(one('[data-operation="a"]'));
+    await pass(1);
+    expect(text('[data-part="answer"]')).toBe(en.reconcile.note);
+    await click(one('[data-part="answer"]'));
+    expect(backend.opened).toEqual(["looked at a", "answer a"]);
+  });
+
   it("is what a notification leads to", async () => {
     const backend = new FakeBackend(() => clock.seconds, [], enrolledState);
     await draw(backend);

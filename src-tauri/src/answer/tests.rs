@@ -123,6 +123,8 @@ fn an_answered_outcome_leaves_the_desk_and_takes_a_note() {
     let (console, _directory) = log.console();
     let page = desk::page(&console);
     assert!(page.items.is_empty() && page.last_text.is_some());
+    assert_eq!(page.settled.iter().map(|item| item.operation.as_str()).collect::<Vec<_>>(), [operation.as_str()]);
+    assert!(desk::detail(&console, &operation).unwrap().can_answer, "a note can be added");
     let answering = answering(&console, &operation);
     let said = read(&console, &answering, &Form { evidence: "a fee of EUR 2.10 was taken".to_owned(), ..form("note") }, NOW_MS).unwrap();
     assert_eq!((said.answer, said.amount_minor), (Answer::Note, None));

@@ -143,7 +143,7 @@ async fn people_are_told_answer_contradict_each_other_and_a_third_settles_it() {
         check(settled.state.as_str() == "succeeded", || format!("the operation is {}", settled.state))?;
         until_status(&agent, &asked, "executed").await?;
         scene.count(Tool::WireTransfer, 1).await?;
-        console.gone("[data-operation]").await?;
+        console.driver.wait_for_text("[data-operation]", "settled").await?;
         scene.desktop.wait_for_notification(SOON, |sent| sent.summary.contains("was answered"))?;
         scene.say("a third person said the same as the first: it is settled, and the provider counts one effect");
         scene.close(console).await

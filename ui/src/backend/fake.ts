@@ -4,6 +4,7 @@ import type {
   BackendError,
   ConsoleState,
   DeskDetail,
+  DeskItem,
   DeskPage,
   InboxChanged,
   InboxPage,
@@ -113,9 +114,11 @@ export class FakeBackend implements Backend {
   }
 
   async desk(): Promise<DeskPage> {
-    const items = this.outcomes.map((outcome) => outcome.item);
+    const all = this.outcomes.map((outcome) => outcome.item);
+    const isOpen = (item: DeskItem): boolean => item.state === "unknown" || item.state === "needs_reconciliation";
+    const items = all.filter(isOpen);
     const count = items.filter((item) => item.state === "needs_reconciliation").length.toString();
-    return this.#answer({ items, count, last_text: this.lastOutcome, taken_at_text: timeOfDay(this.#now(), true) });
+    return this.#answer({ items, settled: all.filter((item) => !isOpen(item)), count, last_text: this.lastOutcome, taken_at_text: timeOfDay(this.#now(), true) });
   }
 
   async deskItem(operation: string): Promise<DeskDetail | null> {

@@ -193,6 +193,8 @@ export interface DeskItem {
 
 export interface DeskPage {
   items: DeskItem[];
+  /** What people settled lately; a note can still be added. */
+  settled: DeskItem[];
   count: string;
   /** "Last unknown outcome: 3 Nov 10:12."; null where there was none. */
   last_text: string | null;
