@@ -6,6 +6,13 @@ pub const QUEUE_MAX: usize = 1024;
 /// Use cases in one commit. *Unit*: use cases. Bounds how long the first of a batch waits for the last.
 pub const BATCH_MAX: usize = 256;
 
+/// Pages of the database that the writing connection keeps. *Unit*: KiB. Keys are digests, so each use case touches pages all over the
+/// indices: with SQLite's 2 MiB a call reads more of them from the file with every request ever made.
+pub const WRITER_CACHE_KIB: i64 = 64 * 1024;
+
+/// Pages that one reading connection keeps. *Unit*: KiB.
+pub const READER_CACHE_KIB: i64 = 8 * 1024;
+
 /// Connections that only read. *Unit*: connections. More than the cores of a small machine help nobody.
 pub const READERS_MAX: usize = 4;
 

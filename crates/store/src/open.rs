@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::OpenError;
-use crate::limits::{BUSY_TIMEOUT_MS, STATEMENTS_MAX};
+use crate::limits::{BUSY_TIMEOUT_MS, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
 use crate::migrations;
 
 /// "VIDI": marks a file as a gate's database.
@@ -69,8 +69,14 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
         db.pragma_update(None, pragma, wanted)?;
     }
     assert_pragmas(&db, PRAGMAS)?;
+    keep_pages(&db, WRITER_CACHE_KIB)?;
     migrations::migrate(&mut db)?;
     Ok(db)
+}
+
+/// Bounds the pages that a connection keeps; to SQLite a negative size is one in KiB.
+fn keep_pages(db: &Connection, kib: i64) -> Result<(), OpenError> {
+    Ok(db.pragma_update(None, "cache_size", -kib)?)
 }
 
 /// A connection that cannot write.
@@ -80,6 +86,7 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     prepare_once(&db)?;
     db.pragma_update(None, "query_only", "1")?;
     assert_pragmas(&db, &[("query_only", "1"), ("journal_mode", "wal")])?;
+    keep_pages(&db, READER_CACHE_KIB)?;
     Ok(db)
 }
 
