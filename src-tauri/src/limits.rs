@@ -4,7 +4,7 @@
 pub const KEYRING_WAIT_S: u64 = 120;
 /// Seconds without an answer after which the keyring counts as locked and waiting for its person.
 pub const KEYRING_NOTICE_S: u64 = 3;
-/// Seconds that a key is used before it is to be renewed, docs/adr/0009: a year, so that a key that leaked unseen ends.
+/// Seconds that a key is used before it is to be renewed, docs/adr/0012: a year, so that a key that leaked unseen ends.
 pub const KEY_LIFE_S: u64 = 365 * 24 * 3600;
 /// Seconds before that end from which the console asks for new keys: two weeks, longer than a holiday of most.
 pub const KEY_ROTATION_NOTICE_S: u64 = 14 * 24 * 3600;
