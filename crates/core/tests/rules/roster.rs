@@ -1,58 +1,30 @@
 //! The chain of rosters: each step and what forbids it, each statement and what makes it worthless, and a reader that walks
 //! the log.
 
-use std::collections::BTreeSet;
-
 use vidimus_core::bytes::Digest;
 use vidimus_core::chain::RosterChain;
 use vidimus_core::code::Code;
 use vidimus_core::dsse::Envelope;
-use vidimus_core::ids::{Environment, GateId, Name, PersonId};
+use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::json::Json;
 use vidimus_core::limits::{KEYS_ACTIVE_PER_PERSON_MAX, KEYS_PER_PERSON_MAX, RECOVERIES_WAITING_MAX, RECOVERY_DELAY_S};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::recovery::{Recovery, Veto};
-use vidimus_core::roster::{Admission, KeyUse, NewKeys, Roster, RosterChange};
+use vidimus_core::roster::{KeyUse, NewKeys, Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::Genesis;
 use vidimus_core::stop::{Stop, stopped_roster};
 use vidimus_core::time::Timestamp;
 
-const RECOVERY: u8 = 92;
+use crate::house::{RECOVERY, admission, at, names, person, roster_of, secret};
 
-fn name(text: &str) -> Name {
-    Name::parse(text).expect("a name")
-}
-
-fn names(texts: &[&str]) -> BTreeSet<Name> {
-    texts.iter().map(|text| name(text)).collect()
-}
-
-fn at(s: u64) -> Timestamp {
-    Timestamp::from_ms(1_796_040_000_000).expect("in range").plus_s(s)
-}
-
-fn secret(seed: u8) -> SecretKey {
-    SecretKey::from_seed(&[seed; 32])
+/// Seconds after the moment at which every case begins.
+fn second(s: u64) -> Timestamp {
+    at(0).plus_s(s)
 }
 
 fn key(seed: u8) -> Digest {
     secret(seed).public().digest()
-}
-
-fn person(seed: u8) -> PersonId {
-    PersonId::from_random([seed; 16])
-}
-
-fn admission(seed: u8, roles: &[&str]) -> Admission {
-    Admission {
-        person: person(seed),
-        name: format!("Approver {seed}"),
-        roles: names(roles),
-        approval_key: secret(seed).public(),
-        device_key: secret(seed + 100).public(),
-        label: format!("desktop-{seed}"),
-    }
 }
 
 fn new_keys(person_seed: u8, seed: u8) -> NewKeys {
@@ -65,15 +37,12 @@ fn new_keys(person_seed: u8, seed: u8) -> NewKeys {
 }
 
 fn genesis() -> Roster {
-    let recovery = Some(secret(RECOVERY).public());
-    Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), recovery, &admission(1, &["admin", "payer"]))
-        .expect("genesis")
+    roster_of(&[(1, &["admin", "payer"])], Some(RECOVERY))
 }
 
 /// 1 is admin, 2 is not, 3 is admin.
 fn three() -> Roster {
-    let roster = genesis().with_admission(&admission(2, &["payer"])).expect("admitted");
-    roster.with_admission(&admission(3, &["admin"])).expect("admitted")
+    roster_of(&[(1, &["admin", "payer"]), (2, &["payer"]), (3, &["admin"])], Some(RECOVERY))
 }
 
 #[test]
@@ -135,13 +104,13 @@ fn a_roster_keeps_an_admin_who_can_sign() {
     assert_eq!(code(&sole, &removal), Err(Code::LastAdmin));
     assert_eq!(code(&sole, &demotion), Err(Code::LastAdmin));
     for stopped in [key(1), key(101)] {
-        let refusal = sole.with_stopped(&person(1), &[stopped], at(0)).expect_err("the last admin's");
+        let refusal = sole.with_stopped(&person(1), &[stopped], second(0)).expect_err("the last admin's");
         assert_eq!(refusal.code, Code::LastAdmin, "an admin needs both keys");
     }
     let two_desktops = sole.with_keys(&new_keys(1, 40)).expect("a second desktop");
     let mut first_desktop = [key(1), key(101)];
     first_desktop.sort();
-    let one_left = two_desktops.with_stopped(&person(1), &first_desktop, at(0)).expect("one desktop stays").expect("a version");
+    let one_left = two_desktops.with_stopped(&person(1), &first_desktop, second(0)).expect("one desktop stays").expect("a version");
     assert!(one_left.is_sole_admin(&person(1)) && one_left.active_key(&key(1), KeyUse::Approval).is_err());
     assert_eq!(code(&three(), &removal), Ok(()), "another admin is left");
 }
@@ -168,7 +137,7 @@ fn a_person_has_so_many_keys_and_no_more() {
             Err(refusal) => {
                 assert_eq!(refusal.code, Code::RosterChangeInvalid);
                 let active: Vec<Digest> = roster.person(&person(2)).expect("there").keys.iter().map(|key| key.key.digest()).collect();
-                let Ok(Some(next)) = roster.with_stopped(&person(2), &active, at(0)) else { break };
+                let Ok(Some(next)) = roster.with_stopped(&person(2), &active, second(0)) else { break };
                 assert_eq!(active.len() % KEYS_ACTIVE_PER_PERSON_MAX, 0, "refused before the bound");
                 roster = next;
             }
@@ -181,14 +150,14 @@ fn stop_of(seeds: &[u8]) -> Stop {
     let roster = three();
     let mut keys: Vec<Digest> = seeds.iter().map(|seed| key(*seed)).collect();
     keys.sort();
-    Stop { gate: roster.gate, environment: Environment::Test, person: person(2), keys, issued_at: at(0) }
+    Stop { gate: roster.gate, environment: Environment::Test, person: person(2), keys, issued_at: second(0) }
 }
 
 #[test]
 fn a_stop_is_signed_by_its_person_or_an_admin() {
     let roster = three();
     let code = |stop: &Stop, signer: u8| {
-        stopped_roster(&stop.sign(&secret(signer)).expect("signed"), &roster, at(5)).map(|(_, next)| next.is_some()).map_err(|r| r.code)
+        stopped_roster(&stop.sign(&secret(signer)).expect("signed"), &roster, second(5)).map(|(_, next)| next.is_some()).map_err(|r| r.code)
     };
     let stop = stop_of(&[2, 102]);
     assert_eq!(code(&stop, 2), Ok(true), "the person's approval key");
@@ -216,18 +185,18 @@ fn a_stopped_key_stops_nothing_but_what_it_stopped() {
     let roster = three().with_keys(&new_keys(2, 40)).expect("a second desktop");
     let stop = stop_of(&[2, 102]);
     let envelope = stop.sign(&secret(2)).expect("signed");
-    let (_, next) = stopped_roster(&envelope, &roster, at(5)).expect("counts");
+    let (_, next) = stopped_roster(&envelope, &roster, second(5)).expect("counts");
     let next = next.expect("a version");
-    assert_eq!(next.key(&key(2)).and_then(|holder| holder.key.stopped_at), Some(at(5)), "by the log's time, not the signer's");
-    let (_, again) = stopped_roster(&envelope, &next, at(6)).expect("the same stop again");
+    assert_eq!(next.key(&key(2)).and_then(|holder| holder.key.stopped_at), Some(second(5)), "by the log's time, not the signer's");
+    let (_, again) = stopped_roster(&envelope, &next, second(6)).expect("the same stop again");
     assert_eq!(again, None, "nothing changes twice");
     let other = stop_of(&[40]).sign(&secret(2)).expect("signed");
-    assert_eq!(stopped_roster(&other, &next, at(6)).expect_err("stopped").code, Code::KeyStopped);
+    assert_eq!(stopped_roster(&other, &next, second(6)).expect_err("stopped").code, Code::KeyStopped);
     // A stop of a key that is stopped beside one that is not leaves the first time standing.
     let both = stop_of(&[2, 40]).sign(&secret(140)).expect("signed");
-    let last = stopped_roster(&both, &next, at(7)).expect("counts").1.expect("a version");
+    let last = stopped_roster(&both, &next, second(7)).expect("counts").1.expect("a version");
     let since = |seed| last.key(&key(seed)).and_then(|holder| holder.key.stopped_at);
-    assert_eq!((since(2), since(40)), (Some(at(5)), Some(at(7))));
+    assert_eq!((since(2), since(40)), (Some(second(5)), Some(second(7))));
 }
 
 #[test]
@@ -239,15 +208,15 @@ fn a_stop_under_another_signature_is_worthless() {
     let signature = |envelope: &Envelope| envelope.to_json().pointer("/signatures/0/sig").and_then(Json::as_str).map(str::to_owned);
     let forged = forged.replace(&signature(&good).expect("a signature"), &signature(&other).expect("a signature"));
     let forged = Envelope::parse(forged.as_bytes()).expect("an envelope");
-    assert_eq!(stopped_roster(&forged, &roster, at(5)).expect_err("forged").code, Code::SignatureInvalid);
-    let veto = Veto { gate: roster.gate, environment: Environment::Test, recovery_sha256: Digest::of(b"x"), issued_at: at(0) };
+    assert_eq!(stopped_roster(&forged, &roster, second(5)).expect_err("forged").code, Code::SignatureInvalid);
+    let veto = Veto { gate: roster.gate, environment: Environment::Test, recovery_sha256: Digest::of(b"x"), issued_at: second(0) };
     let veto = veto.sign(&secret(1)).expect("signed");
-    assert!(stopped_roster(&veto, &roster, at(5)).is_err(), "another type of statement");
+    assert!(stopped_roster(&veto, &roster, second(5)).is_err(), "another type of statement");
 }
 
 /// A record as the log has it.
 fn record(record_type: RecordType, s: u64, claims: Json, envelopes: Vec<Envelope>) -> AuditRecord {
-    AuditRecord { record_type, at: at(s), request: None, operation: None, roles: Vec::new(), claims, envelopes, body_sha256: None }
+    AuditRecord { record_type, at: second(s), request: None, operation: None, roles: Vec::new(), claims, envelopes, body_sha256: None }
 }
 
 fn changed(by: &str, roster: &Roster, s: u64, envelope: Envelope) -> AuditRecord {
@@ -258,7 +227,7 @@ fn changed(by: &str, roster: &Roster, s: u64, envelope: Envelope) -> AuditRecord
 
 fn first() -> AuditRecord {
     let roster = genesis();
-    let genesis = Genesis { roster: roster.clone(), table_sha256: Digest::of(b"t"), invite_sha256: Digest::of(b"i"), issued_at: at(0) };
+    let genesis = Genesis { roster: roster.clone(), table_sha256: Digest::of(b"t"), invite_sha256: Digest::of(b"i"), issued_at: second(0) };
     changed("genesis", &roster, 0, genesis.sign(&secret(1)).expect("signed"))
 }
 
@@ -269,7 +238,7 @@ fn begun() -> RosterChain {
 }
 
 fn recovery(seed: u8) -> Recovery {
-    Recovery { gate: genesis().gate, environment: Environment::Test, admission: admission(seed, &["admin"]), issued_at: at(0) }
+    Recovery { gate: genesis().gate, environment: Environment::Test, admission: admission(seed, &["admin"]), issued_at: second(0) }
 }
 
 fn announced(seed: u8, s: u64) -> AuditRecord {
@@ -282,7 +251,7 @@ fn recovered(seed: u8, s: u64) -> AuditRecord {
 }
 
 fn vetoed(recovery_sha256: Digest, signer: u8) -> AuditRecord {
-    let veto = Veto { gate: genesis().gate, environment: Environment::Test, recovery_sha256, issued_at: at(0) };
+    let veto = Veto { gate: genesis().gate, environment: Environment::Test, recovery_sha256, issued_at: second(0) };
     record(RecordType::RecoveryVetoed, 10, Json::object([]), vec![veto.sign(&secret(signer)).expect("signed")])
 }
 
@@ -313,7 +282,7 @@ fn an_admin_objects_and_nobody_else() {
     let again = chain.announced(&announced(5, 20)).expect_err("the same statement again").code;
     assert_eq!(again, Code::RecoveryVetoed, "a veto is for ever");
     let not_admin = three();
-    let veto = Veto { gate: not_admin.gate, environment: Environment::Test, recovery_sha256, issued_at: at(0) };
+    let veto = Veto { gate: not_admin.gate, environment: Environment::Test, recovery_sha256, issued_at: second(0) };
     let by_payer = veto.sign(&secret(2)).expect("signed");
     assert_eq!(Veto::verify(&by_payer, &not_admin).expect_err("no admin").code, Code::RoleNotHeld);
     let elsewhere = Veto { environment: Environment::Live, ..veto.clone() }.sign(&secret(1)).expect("signed");
@@ -348,15 +317,15 @@ fn only_the_recovery_key_recovers() {
 
 #[test]
 fn a_reader_believes_no_version_that_its_signatures_do_not_lead_to() {
-    let stop = Stop { gate: genesis().gate, environment: Environment::Test, person: person(1), keys: vec![key(1)], issued_at: at(0) };
+    let stop = Stop { gate: genesis().gate, environment: Environment::Test, person: person(1), keys: vec![key(1)], issued_at: second(0) };
     let two_desktops = genesis().with_keys(&new_keys(1, 40)).expect("a second desktop");
     let chain = RosterChain::resume(Some(two_desktops.clone()), begun().waiting().clone(), begun().ended().clone());
-    let next = two_desktops.with_stopped(&person(1), &[key(1)], at(9)).expect("stopped").expect("a version");
+    let next = two_desktops.with_stopped(&person(1), &[key(1)], second(9)).expect("stopped").expect("a version");
     let good = changed("stop", &next, 9, stop.sign(&secret(101)).expect("signed"));
     assert!(chain.clone().changed(&good, None).is_ok());
     let code = |record: &AuditRecord| chain.clone().changed(record, None).expect_err("refused").code;
     assert_eq!(code(&changed("stop", &two_desktops, 9, good.envelopes[0].clone())), Code::RosterChangeInvalid, "another version");
-    assert_eq!(code(&AuditRecord { at: at(10), ..good.clone() }), Code::RosterChangeInvalid, "another time than the version has");
+    assert_eq!(code(&AuditRecord { at: second(10), ..good.clone() }), Code::RosterChangeInvalid, "another time than the version has");
     assert_eq!(code(&changed("recovery", &next, 9, good.envelopes[0].clone())), Code::FieldMissing, "a stop is no recovery");
     assert_eq!(code(&changed("change", &next, 9, good.envelopes[0].clone())), Code::FieldMalformed, "a stop is no change");
     assert_eq!(code(&changed("coup", &next, 9, good.envelopes[0].clone())), Code::FieldMalformed, "an unknown cause");

@@ -9,82 +9,22 @@ use vidimus_core::decision::{
     still_approved,
 };
 use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest, Need};
-use vidimus_core::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
+use vidimus_core::ids::{Environment, GateId, RequestId};
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationKey;
 use vidimus_core::paseto;
 use vidimus_core::request::{RequestInput, RequestState};
-use vidimus_core::roster::{Admission, Roster, RosterChange};
+use vidimus_core::roster::{Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, TokenClaims};
 
-const ARGS: &str = r#"{"amount_minor":1500,"currency":"EUR","invoice":"invoice_842"}"#;
-
-fn name(text: &str) -> Name {
-    Name::parse(text).expect("a name")
-}
-
-fn at(ms: i64) -> Timestamp {
-    Timestamp::from_ms(1_796_040_000_000 + ms).expect("in range")
-}
-
-fn secret(seed: u8) -> SecretKey {
-    SecretKey::from_seed(&[seed; 32])
-}
-
-fn person(seed: u8) -> PersonId {
-    PersonId::from_random([seed; 16])
-}
-
-fn admission(seed: u8, roles: &[&str]) -> Admission {
-    Admission {
-        person: person(seed),
-        name: format!("Approver {seed}"),
-        roles: roles.iter().map(|role| name(role)).collect::<BTreeSet<_>>(),
-        approval_key: secret(seed).public(),
-        device_key: secret(seed + 100).public(),
-        label: format!("desktop-{seed}"),
-    }
-}
+use crate::house::{ARGS, admission, at, draft, name, person, roster_of, secret};
 
 /// Persons: 1 admin and approver, 2 approver, 3 approver and treasury, 4 support lead.
 fn roster() -> Roster {
-    let first = admission(1, &["admin", "billing-approver"]);
-    let genesis = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
-    [(2, &["billing-approver"][..]), (3, &["billing-approver", "treasury"]), (4, &["support-lead"])]
-        .into_iter()
-        .fold(genesis, |roster, (seed, roles)| roster.with_admission(&admission(seed, roles)).expect("admitted"))
-}
-
-fn draft(roster: &Roster) -> Draft {
-    Draft {
-        gate: roster.gate,
-        environment: Environment::Test,
-        request: RequestId::from_random([5; 16]),
-        call: CallId::from_random([6; 16]),
-        run: RunId::from_random([7; 16]),
-        agents: vec![ChainLink { agent: name("billing"), owner: Some(person(3)) }],
-        on_behalf_of: None,
-        proposer: None,
-        upstream: None,
-        tool: name("refund"),
-        definition_sha256: None,
-        row_sha256: Digest::of(b"row"),
-        table_sha256: Digest::of(b"table"),
-        effect: Effect::Money,
-        reversibility: Reversibility::Compensable,
-        friction: Reversibility::Compensable,
-        needs: vec![Need { role: name("billing-approver"), quorum: 1, escalate_to: None }],
-        business_sha256: Digest::of(b"business"),
-        referents: Json::Object(Vec::new()),
-        earlier: Vec::new(),
-        salt: Salt::from_bytes([8; 32]),
-        created_at: at(0),
-        expires_at: at(600_000),
-        expires_max_at: at(1_200_000),
-        args: parse(ARGS.as_bytes(), &Limits::MONEY).expect("arguments"),
-    }
+    let billing = "billing-approver";
+    roster_of(&[(1, &["admin", billing]), (2, &[billing]), (3, &[billing, "treasury"]), (4, &["support-lead"])], None)
 }
 
 struct World {

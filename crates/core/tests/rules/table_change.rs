@@ -1,21 +1,19 @@
 //! Changes of the effect table: what differs, who decides it, and that nothing but the proposed text is reached.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
-use vidimus_core::bytes::{Digest, Nonce, Salt};
+use vidimus_core::bytes::{Digest, Nonce};
 use vidimus_core::code::Code;
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, approved_table, proposed_table};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::{Draft, FrozenRequest};
-use vidimus_core::ids::{CallId, Effect, Environment, Name, PersonId, RequestId, Reversibility, RunId};
+use vidimus_core::ids::Environment;
 use vidimus_core::json::{Json, Limits, parse};
-use vidimus_core::roster::{Admission, Roster};
-use vidimus_core::sign::SecretKey;
+use vidimus_core::roster::Roster;
 use vidimus_core::table::{ChangeKind, Need, TABLE_CHANGE, Table, TableChange, next_table};
-use vidimus_core::time::Timestamp;
 
-const COMPANY: &str = include_str!("../../../tests/src/company/effects.toml");
+use crate::house::{admission, at, draft, name, person, roster_of, secret};
+
+const COMPANY: &str = include_str!("../../../../tests/src/company/effects.toml");
 
 fn text() -> String {
     COMPANY.replace("{{company}}", "http://127.0.0.1:1")
@@ -23,10 +21,6 @@ fn text() -> String {
 
 fn load(text: &str) -> Table {
     Table::parse(text).unwrap_or_else(|faults| panic!("{faults:?}"))
-}
-
-fn name(text: &str) -> Name {
-    Name::parse(text).expect(text)
 }
 
 /// Replaces `from` by `to` in the row or list of this tool or agent.
@@ -276,66 +270,22 @@ fn entries(table: &Json, list: &str, key: &str, changes: &[vidimus_core::table::
     Json::Array(entries.into_iter().map(|(_, members)| Json::Object(members)).collect())
 }
 
-fn secret(seed: u8) -> SecretKey {
-    SecretKey::from_seed(&[seed; 32])
-}
-
-fn person(seed: u8) -> PersonId {
-    PersonId::from_random([seed; 16])
-}
-
-fn admission(seed: u8, roles: &[&str]) -> Admission {
-    Admission {
-        person: person(seed),
-        name: format!("Approver {seed}"),
-        roles: roles.iter().map(|role| name(role)).collect::<BTreeSet<_>>(),
-        approval_key: secret(seed).public(),
-        device_key: secret(seed + 100).public(),
-        label: format!("desktop-{seed}"),
-    }
-}
-
 /// Persons: 1 admin, 2 and 3 treasury, 4 admin and treasury.
 fn roster() -> Roster {
-    let genesis =
-        Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &admission(1, &["admin"])).expect("genesis");
-    [(2, &["treasury"][..]), (3, &["treasury"]), (4, &["admin", "treasury"])]
-        .into_iter()
-        .fold(genesis, |roster, (seed, roles)| roster.with_admission(&admission(seed, roles)).expect("admitted"))
-}
-
-fn at(s: i64) -> Timestamp {
-    Timestamp::from_ms(1_796_040_000_000 + s * 1000).expect("in range")
+    roster_of(&[(1, &["admin"]), (2, &["treasury"]), (3, &["treasury"]), (4, &["admin", "treasury"])], None)
 }
 
 fn frozen(roster: &Roster, previous: &Table, args: Json, needs: &[Need], proposer: u8) -> FrozenRequest {
     let row = previous.row(&name(TABLE_CHANGE)).expect("the gate's own row");
     FrozenRequest::freeze(Draft {
-        gate: roster.gate,
-        environment: Environment::Test,
-        request: RequestId::from_random([5; 16]),
-        call: CallId::from_random([6; 16]),
-        run: RunId::from_random([7; 16]),
         agents: Vec::new(),
-        on_behalf_of: None,
         proposer: Some(person(proposer)),
-        upstream: None,
         tool: row.tool.clone(),
-        definition_sha256: None,
         row_sha256: row.digest(),
         table_sha256: previous.digest(),
-        effect: Effect::Money,
-        reversibility: Reversibility::Compensable,
-        friction: Reversibility::Compensable,
         needs: needs.to_vec(),
-        business_sha256: Digest::of(b"business"),
-        referents: Json::Object(Vec::new()),
-        earlier: Vec::new(),
-        salt: Salt::from_bytes([8; 32]),
-        created_at: at(0),
-        expires_at: at(600),
-        expires_max_at: at(600),
         args,
+        ..draft(roster)
     })
     .expect("frozen")
 }
@@ -362,8 +312,8 @@ fn approve(frozen: &FrozenRequest, roster: &Roster, signer: u8, role: &str) -> E
         checkpoint: CheckpointRef { size: 12, root: Digest::of(b"root") },
         reason_sha256: None,
         app_version: "0.1.0".to_owned(),
-        issued_at: at(1),
-        expires_at: at(301),
+        issued_at: at(1_000),
+        expires_at: at(301_000),
     }
     .sign(&secret(signer))
     .expect("signed")

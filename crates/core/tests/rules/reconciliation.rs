@@ -1,87 +1,34 @@
 //! The rule for answers to unknown outcomes, as tables: one valid case, and everything that makes it invalid.
 
-use std::collections::BTreeSet;
-
 use vidimus_core::bytes::{Digest, Nonce, Salt};
 use vidimus_core::code::Code;
 use vidimus_core::decision::CheckpointRef;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::evidence::{Evidence, EvidenceFile, evidence_sha256};
 use vidimus_core::frozen::{ChainLink, Draft, FrozenRequest, Need};
-use vidimus_core::ids::{CallId, Effect, Environment, Name, PersonId, RequestId, Reversibility, RunId};
-use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::ids::{Environment, RequestId, Reversibility};
 use vidimus_core::operation::{Operation, OperationInput, OperationKey, OperationState, WriteCaller};
 use vidimus_core::reconciliation::{
     Answer, Case, GivenAnswer, Judgement, OperationChallenge, RECONCILIATION_TYPE, ReconciliationStatement, Subject, judge, tally, verify,
 };
-use vidimus_core::roster::{Admission, Roster};
-use vidimus_core::sign::SecretKey;
+use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
-const ARGS: &str = r#"{"amount_minor":1500,"currency":"EUR","invoice":"invoice_842"}"#;
-
-fn name(text: &str) -> Name {
-    Name::parse(text).expect("a name")
-}
-
-fn at(ms: i64) -> Timestamp {
-    Timestamp::from_ms(1_796_040_000_000 + ms).expect("in range")
-}
-
-fn secret(seed: u8) -> SecretKey {
-    SecretKey::from_seed(&[seed; 32])
-}
-
-fn person(seed: u8) -> PersonId {
-    PersonId::from_random([seed; 16])
-}
-
-fn admission(seed: u8, roles: &[&str]) -> Admission {
-    Admission {
-        person: person(seed),
-        name: format!("Approver {seed}"),
-        roles: roles.iter().map(|role| name(role)).collect::<BTreeSet<_>>(),
-        approval_key: secret(seed).public(),
-        device_key: secret(seed + 100).public(),
-        label: format!("desktop-{seed}"),
-    }
-}
+use crate::house::{at, draft, name, person, roster_of, secret};
 
 /// Persons 1, 2, 5 and 6 hold `treasury`, 3 too and answers for the agent, 4 holds `support`.
 fn roster() -> Roster {
-    let first = admission(1, &["admin", "treasury"]);
-    let genesis = Roster::genesis(Environment::Test, secret(90).public(), secret(91).public(), None, &first).expect("genesis");
-    let others = [(2, "treasury"), (3, "treasury"), (4, "support"), (5, "treasury"), (6, "treasury")];
-    others.into_iter().fold(genesis, |roster, (seed, role)| roster.with_admission(&admission(seed, &[role])).expect("admitted"))
+    let treasury: &[&str] = &["treasury"];
+    roster_of(&[(1, &["admin", "treasury"]), (2, treasury), (3, treasury), (4, &["support"]), (5, treasury), (6, treasury)], None)
 }
 
 fn frozen(roster: &Roster, quorum: u32) -> FrozenRequest {
     FrozenRequest::freeze(Draft {
-        gate: roster.gate,
-        environment: Environment::Test,
-        request: RequestId::from_random([5; 16]),
-        call: CallId::from_random([6; 16]),
-        run: RunId::from_random([7; 16]),
-        agents: vec![ChainLink { agent: name("billing"), owner: Some(person(3)) }],
-        on_behalf_of: None,
-        proposer: None,
-        upstream: None,
         tool: name("wire_transfer"),
-        definition_sha256: None,
-        row_sha256: Digest::of(b"row"),
-        table_sha256: Digest::of(b"table"),
-        effect: Effect::Money,
         reversibility: Reversibility::Irreversible,
         friction: Reversibility::Irreversible,
         needs: vec![Need { role: name("treasury"), quorum, escalate_to: None }],
-        business_sha256: Digest::of(b"business"),
-        referents: Json::Object(Vec::new()),
-        earlier: Vec::new(),
-        salt: Salt::from_bytes([8; 32]),
-        created_at: at(0),
-        expires_at: at(600_000),
-        expires_max_at: at(1_200_000),
-        args: parse(ARGS.as_bytes(), &Limits::MONEY).expect("arguments"),
+        ..draft(roster)
     })
     .expect("frozen")
 }

@@ -1,0 +1,8 @@
+//! The rules that accept or refuse, one program: quick to build, so that each of them can be broken many times over.
+
+mod decision;
+mod house;
+mod machines;
+mod reconciliation;
+mod roster;
+mod table_change;
