@@ -103,7 +103,7 @@ impl Matter {
     /// What the operation was made for. Which agents sent a write is the gate's to know.
     fn subject(&self) -> Option<Subject<'_>> {
         match (&self.card.frozen, &self.owner) {
-            (Some(frozen), _) => Some(Subject::Request(frozen)),
+            (Some(frozen), _) => Some(Subject::Request { frozen, escalated: self.card.listed.escalated }),
             (None, Some(owner)) => Some(Subject::Write { owner, agents: &[] }),
             (None, None) => None,
         }

@@ -401,12 +401,17 @@ pub struct Quorum {
 /// Counts approvals: a person counts once, and for one need only. Once a request was passed on, whoever decided as
 /// `escalate_to` counts where the role itself falls short.
 pub fn quorum(frozen: &FrozenRequest, escalated: bool, approvals: &[Approval]) -> Quorum {
-    let needs = &frozen.members().needs;
+    let given: Vec<(PersonId, &Name)> = approvals.iter().map(|approval| (approval.approver, &approval.role)).collect();
+    count(&frozen.members().needs, escalated, &given)
+}
+
+/// The rule of [`quorum`], also for answers to unknown outcomes.
+pub(crate) fn count(needs: &[Need], escalated: bool, given: &[(PersonId, &Name)]) -> Quorum {
     let mut counted = BTreeSet::new();
     let mut take = |role: &Name, missing: u32| {
         let mut taken = 0;
-        for approval in approvals.iter().filter(|approval| approval.role == *role) {
-            if taken < missing && counted.insert(approval.approver) {
+        for (person, _) in given.iter().filter(|(_, held)| *held == role) {
+            if taken < missing && counted.insert(*person) {
                 taken += 1;
             }
         }
@@ -526,13 +531,6 @@ pub fn proposed_table(frozen: &FrozenRequest, previous: &Table, text: &str) -> R
         return Err(refuse(Code::TableChangeInvalid, "/needs", "the request waits for others than the change needs; propose it again"));
     }
     Ok((next, change))
-}
-
-/// [`may_decide`] for a request that was not passed on.
-///
-/// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
-pub fn eligible(approver: &PersonId, role: &Name, frozen: &FrozenRequest, roster: &Roster) -> Result<bool, Refusal> {
-    may_decide(approver, role, frozen, false, roster)
 }
 
 /// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.

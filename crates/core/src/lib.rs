@@ -10,6 +10,7 @@ pub mod code;
 pub mod decision;
 pub mod denial;
 pub mod dsse;
+pub mod eligibility;
 pub mod evidence;
 pub mod frozen;
 pub mod ids;

@@ -244,7 +244,12 @@ pub fn verify(envelope: &Envelope, roster: &Roster) -> Result<VerifiedReconcilia
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a> {
     /// An approved request.
-    Request(&'a FrozenRequest),
+    Request {
+        /// What was approved.
+        frozen: &'a FrozenRequest,
+        /// It was passed on: whoever could decide it then answers for it too.
+        escalated: bool,
+    },
     /// A write, which nobody approved.
     Write {
         /// The role of those who own the system behind the tool.
@@ -258,8 +263,16 @@ impl Subject<'_> {
     /// The roles that are asked, and how many persons of each.
     pub fn needs(&self) -> Vec<Need> {
         match self {
-            Subject::Request(frozen) => frozen.members().needs.clone(),
+            Subject::Request { frozen, .. } => frozen.members().needs.clone(),
             Subject::Write { owner, .. } => vec![Need { role: (*owner).clone(), quorum: 1, escalate_to: None }],
+        }
+    }
+
+    /// Whether the request was passed on.
+    pub const fn escalated(&self) -> bool {
+        match self {
+            Subject::Request { escalated, .. } => *escalated,
+            Subject::Write { .. } => false,
         }
     }
 
@@ -268,7 +281,9 @@ impl Subject<'_> {
     /// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`, `approver_wrong`.
     pub fn eligible(&self, approver: &PersonId, role: &Name, roster: &Roster) -> Result<(), Refusal> {
         let (owner, agents) = match self {
-            Subject::Request(frozen) => return decision::eligible(approver, role, frozen, roster).map(|_| ()),
+            Subject::Request { frozen, escalated } => {
+                return decision::may_decide(approver, role, frozen, *escalated, roster).map(|_| ());
+            }
             Subject::Write { owner, agents } => (owner, agents),
         };
         if *role != **owner {
@@ -291,7 +306,7 @@ impl Subject<'_> {
     /// *Errors*: `request_wrong`, `bytes_differ`.
     pub fn same_bytes(&self, statement: &ReconciliationStatement) -> Result<(), Refusal> {
         let (request, request_sha256) = match self {
-            Subject::Request(frozen) => (Some(frozen.members().request), Some(frozen.request_sha256())),
+            Subject::Request { frozen, .. } => (Some(frozen.members().request), Some(frozen.request_sha256())),
             Subject::Write { .. } => (None, None),
         };
         if statement.request != request {
@@ -427,14 +442,9 @@ pub fn tally(subject: &Subject<'_>, answers: &[GivenAnswer], roster: &Roster) ->
         let differs = |other: &&GivenAnswer| other.answer.input().is_some() && what(one) != what(other);
         one.answer.input().is_some() && standing.iter().any(differs)
     });
-    let (mut given, mut reached) = (0, needed > 0);
-    for need in &needs {
-        let persons = standing.iter().filter(|one| one.role == need.role && what(one) == what(newest)).count();
-        let persons = u32::try_from(persons).unwrap_or(u32::MAX);
-        given += persons.min(need.quorum);
-        reached &= persons >= need.quorum;
-    }
-    Tally { given, needed, reached: reached && newest.answer.input().is_some(), conflict }
+    let equal = standing.iter().filter(|one| what(one) == what(newest)).map(|one| (one.approver, &one.role));
+    let quorum = decision::count(&needs, subject.escalated(), &equal.collect::<Vec<_>>());
+    Tally { given: quorum.given, needed, reached: quorum.reached && newest.answer.input().is_some(), conflict }
 }
 
 fn still_stands(subject: &Subject<'_>, given: &GivenAnswer, roster: &Roster) -> bool {

@@ -26,7 +26,7 @@ use crate::caps;
 use crate::codec::{count, optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::GateState;
+use crate::gate::{GateInForce, GateState};
 use crate::limits::{CHALLENGES_PER_KEY_MAX, TIMEOUT_S_UNKNOWN};
 use crate::log::{Head, to_i64};
 use crate::on_record::{LogView, OperationOnRecord};
@@ -192,7 +192,8 @@ impl Store {
         reader: Vec<Name>,
         seen: OperationSeen,
     ) -> Result<Option<OperationDetail>, StoreError> {
-        self.engine.read(move |db| detail(db, &operation, &reader, seen)).await
+        let in_force = self.engine.gate_in_force();
+        self.engine.read(move |db| detail(db, &in_force, &operation, &reader, seen)).await
     }
 
     /// Issues a challenge for one operation and one approval key.
@@ -253,7 +254,13 @@ fn for_answerer(tx: &mut Tx<'_>, operation: &OperationKey, roles: &[Name]) -> Re
     Ok(needed.iter().any(|role| roles.contains(role)).then_some(stored))
 }
 
-fn detail(db: &Connection, operation: &OperationKey, reader: &[Name], seen: OperationSeen) -> Result<Option<OperationDetail>, StoreError> {
+fn detail(
+    db: &Connection,
+    in_force: &GateInForce,
+    operation: &OperationKey,
+    reader: &[Name],
+    seen: OperationSeen,
+) -> Result<Option<OperationDetail>, StoreError> {
     let Some(stored) = StoredOperation::load(db, operation)? else { return Ok(None) };
     let log = LogView::of(db);
     let (request, needed) = operations::readers(log, &stored)?;
@@ -261,7 +268,7 @@ fn detail(db: &Connection, operation: &OperationKey, reader: &[Name], seen: Oper
     if !auditor && !needed.iter().any(|role| reader.contains(role)) {
         return Ok(None);
     }
-    let Some(gate) = GateState::load(db)? else { return Ok(None) };
+    let Some(gate) = in_force.gate(db)? else { return Ok(None) };
     let frozen = request.map(|request| StoredRequest::load(db, &request)).transpose()?.flatten().map(|request| request.frozen);
     let row = row_of(db, &gate, &stored, frozen.as_deref())?;
     let on_record = log.operation(operation)?;
@@ -286,7 +293,7 @@ fn detail(db: &Connection, operation: &OperationKey, reader: &[Name], seen: Oper
         state: stored.now_at.state,
         attempt: stored.now_at.attempt,
         settles_at: on_record.over_at().map(|over| over.plus_s(settles_after_s(row.as_ref()))),
-        status_available: in_force(&gate, &stored).is_some_and(|row| matches!(row.idempotency, Idempotency::Status(_))),
+        status_available: operations::in_force(&gate, &stored).is_some_and(|row| matches!(row.idempotency, Idempotency::Status(_))),
         answers,
     }))
 }
@@ -409,25 +416,28 @@ struct Made {
     request: Option<StoredRequest>,
     owner: Option<Name>,
     agents: Vec<ChainLink>,
+    /// The request was passed on, as the log says.
+    escalated: bool,
 }
 
 impl Made {
     fn load(tx: &mut Tx<'_>, stored: &StoredOperation, on_record: &OperationOnRecord) -> Attempt<Made> {
         if let Kind::Money(request) = stored.kind {
+            let escalated = tx.log().decisions(&request)?.escalated;
             let request = operations::load_request(tx, &request)?;
-            return Ok(Made { request: Some(request), owner: None, agents: Vec::new() });
+            return Ok(Made { request: Some(request), owner: None, agents: Vec::new(), escalated });
         }
         let write = on_record.write.as_ref().ok_or_else(|| StoreError::corrupt("a write whose intent is not on record"))?;
         let agents = match &write.agent {
             Some(agent) => agents::identity(tx.log(), agent)?.map(|identity| identity.chain).unwrap_or_default(),
             None => Vec::new(),
         };
-        Ok(Made { request: None, owner: write.roles.first().cloned(), agents })
+        Ok(Made { request: None, owner: write.roles.first().cloned(), agents, escalated: false })
     }
 
     fn subject(&self) -> Result<Subject<'_>, StoreError> {
         match (&self.request, &self.owner) {
-            (Some(request), _) => Ok(Subject::Request(&request.frozen)),
+            (Some(request), _) => Ok(Subject::Request { frozen: &request.frozen, escalated: self.escalated }),
             (None, Some(owner)) => Ok(Subject::Write { owner, agents: &self.agents }),
             (None, None) => Err(StoreError::corrupt("a write whose owner is not on record")),
         }
@@ -456,7 +466,8 @@ fn judge_and_record(
     let judgement = judge(tx, stored, &on_record, &subject, &verified, roster)?;
     let evidence = check_evidence(&verified, sent)?;
     use_challenge(tx, &verified)?;
-    let roles = subject.needs().into_iter().map(|need| need.role).collect();
+    // Whoever answers for it reads the answers of the others.
+    let (_, roles) = operations::readers(tx.log(), stored)?;
     let matter =
         Matter { request: verified.statement().request, operation: Some(stored.operation), tool: Some(stored.tool.clone()), roles };
     let position = stage_answer(tx, &matter, &verified, sent, judgement)?;
@@ -486,7 +497,7 @@ fn judge(
 ) -> Attempt<Judgement> {
     let gate = tx.gate()?;
     let frozen = match subject {
-        Subject::Request(frozen) => Some(*frozen),
+        Subject::Request { frozen, .. } => Some(*frozen),
         Subject::Write { .. } => None,
     };
     let row = row_of(tx.db, &gate, stored, frozen)?;

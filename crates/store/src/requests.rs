@@ -1,11 +1,8 @@
 //! The approval request: frozen and created in one transaction, moved only by core's transition function.
 
-use std::collections::BTreeSet;
-
 use rusqlite::params;
 use vidimus_core::bytes::Salt;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision;
 use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest};
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId, Reversibility, RunId};
 use vidimus_core::json::Json;
@@ -23,6 +20,7 @@ use crate::limits::{EARLIER_MAX, EARLIER_S};
 use crate::operations::{self, Change};
 use crate::rows::{StoredOperation, StoredRequest};
 use crate::tx::{Attempt, Entry, Tx, refuse};
+use crate::unanswerable::refuse_unanswerable;
 
 /// A request that is to be frozen. Its call is stored already.
 pub(crate) struct NewRequest<'a> {
@@ -156,38 +154,6 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
         args: new.args,
     };
     Ok(FrozenRequest::freeze(draft)?)
-}
-
-/// Nobody should wait for persons who do not exist: for each need, enough others must be able to decide.
-fn refuse_unanswerable(gate: &GateState, frozen: &FrozenRequest) -> Attempt<()> {
-    match unanswerable(gate, frozen, false)? {
-        None => Ok(()),
-        Some((need, able)) => refuse(
-            Code::NoEligibleApprover,
-            format!("`{able}` persons can decide as `{}`, {} are needed; enrol approvers first", need.role, need.quorum),
-        ),
-    }
-}
-
-/// The first need that too few persons of today's roster can meet, with how many can.
-pub(crate) fn unanswerable<'f>(
-    gate: &GateState,
-    frozen: &'f FrozenRequest,
-    escalated: bool,
-) -> Result<Option<(&'f Need, u32)>, StoreError> {
-    let roster = &gate.roster()?.roster;
-    for need in &frozen.members().needs {
-        let roles = std::iter::once(&need.role).chain(need.escalate_to.iter().filter(|_| escalated));
-        let able: BTreeSet<PersonId> = roles
-            .flat_map(|role| roster.eligible(role).map(move |person| (role, person.person)))
-            .filter(|(role, person)| decision::may_decide(person, role, frozen, escalated, roster).is_ok())
-            .map(|(_, person)| person)
-            .collect();
-        if able.len() < need.quorum as usize {
-            return Ok(Some((need, u32::try_from(able.len()).unwrap_or(u32::MAX))));
-        }
-    }
-    Ok(None)
 }
 
 /// Moves a request, if core allows it and nobody moved it meanwhile. Ends its operation where nothing was sent.

@@ -8,10 +8,9 @@ use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{self, ROSTER_CHANGE, approval_on_record};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_core::ids::{CallId, Name, RequestId};
+use vidimus_core::ids::{CallId, RequestId};
 use vidimus_core::json::Json;
-use vidimus_core::record::RecordType;
-use vidimus_core::roster::{ADMIN, Roster, RosterChange};
+use vidimus_core::roster::{Roster, RosterChange};
 
 use crate::codec::parsed;
 use crate::enrolments::{insert_roster, stage_roster};
@@ -23,7 +22,7 @@ use crate::own_tools::approvals;
 use crate::proposals::{Proposal, propose};
 use crate::requests;
 use crate::rows::StoredRequest;
-use crate::tx::{Attempt, Entry, Tx};
+use crate::tx::{Attempt, Tx};
 use crate::unanswerable;
 
 /// The roster that a request leads to from the one in force.
@@ -48,8 +47,7 @@ pub(crate) fn follow(tx: &mut Tx<'_>) -> Attempt<()> {
     let roster = &gate.roster()?.roster;
     propose_again(tx, roster)?;
     end_approvals(tx, roster)?;
-    tell_unanswerable(tx)?;
-    Ok(unanswerable::tell(tx, roster)?)
+    Ok(unanswerable::tell(tx)?)
 }
 
 /// A version that has come into force, and the position of its record.
@@ -143,28 +141,6 @@ fn end_approvals(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
         if let Some(refusal) = fallen {
             requests::make_stale(tx, &stored, &refusal)?;
         }
-    }
-    Ok(())
-}
-
-/// Requests that wait and can no longer be decided by as many persons as they need: they go on waiting, and the admins are told.
-fn tell_unanswerable(tx: &mut Tx<'_>) -> Attempt<()> {
-    let gate = tx.gate()?;
-    let waiting: Vec<RequestId> =
-        tx.list("SELECT request FROM requests WHERE state = 'pending' ORDER BY created_at LIMIT ?1", [SWEEP_ROWS_MAX as i64], |row| {
-            parsed(row, "request")
-        })?;
-    for request in waiting {
-        let stored = load_request(tx, &request)?;
-        let escalated = tx.log().decisions(&request)?.escalated;
-        let Some((need, able)) = requests::unanswerable(&gate, &stored.frozen, escalated)? else { continue };
-        let claims = Json::object([("role", need.role.as_str().into()), ("eligible", able.into()), ("needed", need.quorum.into())]);
-        let mut roles = stored.roles();
-        let admin = Name::parse(ADMIN)?;
-        if !roles.contains(&admin) {
-            roles.push(admin);
-        }
-        tx.stage(Entry::new(RecordType::RequestUnanswerable, claims).of_request(request).readable_by(roles))?;
     }
     Ok(())
 }

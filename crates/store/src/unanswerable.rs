@@ -1,45 +1,71 @@
-//! Requests that the roster in force can no longer answer: they keep waiting, since the next version may answer them, and
-//! admins are told.
+//! Requests that too few distinct persons of a roster can decide: refused when they are made; where a later version leaves
+//! one so, it keeps waiting, since the next version may answer it, and admins are told.
 
-use std::collections::BTreeSet;
-
-use vidimus_core::decision::may_decide;
+use vidimus_core::code::Code;
+use vidimus_core::eligibility::{Unmet, unmet};
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::json::Json;
 use vidimus_core::page::PageReason;
-use vidimus_core::roster::{ADMIN, Roster};
+use vidimus_core::record::RecordType;
+use vidimus_core::roster::ADMIN;
 
 use crate::codec::parsed;
 use crate::error::StoreError;
+use crate::gate::GateState;
 use crate::operations::load_request;
 use crate::pages::{self, Matter};
-use crate::tx::Tx;
+use crate::rows::StoredRequest;
+use crate::tx::{Attempt, Entry, Tx, refuse};
 
-/// To be called when a version of the roster comes into force: has admins told of what waits for persons who do not exist.
-pub(crate) fn tell(tx: &mut Tx<'_>, roster: &Roster) -> Result<(), StoreError> {
-    let waiting: Vec<RequestId> = tx.list("SELECT request FROM requests WHERE state = 'pending'", [], |row| parsed(row, "request"))?;
+/// Nobody should wait for persons who do not exist: enough others must be able to decide, without waiting to be passed on.
+///
+/// *Errors*: `no_eligible_approver`.
+pub(crate) fn refuse_unanswerable(gate: &GateState, frozen: &FrozenRequest) -> Attempt<()> {
+    match unmet(frozen, false, &gate.roster()?.roster) {
+        None => Ok(()),
+        Some(Unmet { need, able }) => refuse(
+            Code::NoEligibleApprover,
+            format!(
+                "`{able}` persons can decide as `{}` beside those of the other roles, {} are needed; enrol approvers first",
+                need.role, need.quorum
+            ),
+        ),
+    }
+}
+
+/// To be called when a version of the roster comes into force: has admins told of what waits for persons who do not exist,
+/// now and once it is passed on, and ends that where it is so no more.
+pub(crate) fn tell(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let gate = tx.gate()?;
+    let roster = &gate.roster()?.roster;
+    let admin = Name::parse(ADMIN)?;
+    // As many as agents may have waiting: none is left out, since nothing would find it later.
+    let waiting: Vec<RequestId> =
+        tx.list("SELECT request FROM requests WHERE state = 'pending' ORDER BY position", [], |row| parsed(row, "request"))?;
     for request in &waiting {
         let stored = load_request(tx, request)?;
+        let escalated = tx.log().decisions(request)?.escalated || is_passed_on_in_time(&gate, &stored);
         let tool = Some(stored.frozen.members().tool.clone());
-        let matter = Matter { request: Some(*request), operation: None, tool, roles: vec![Name::parse(ADMIN)?] };
-        if answerable(&stored.frozen, roster) {
+        let matter = Matter { request: Some(*request), operation: None, tool, roles: vec![admin.clone()] };
+        let Some(Unmet { need, able }) = unmet(&stored.frozen, escalated, roster) else {
             pages::end(tx, PageReason::RequestUnanswerable, &matter)?;
-        } else {
-            pages::raise(tx, PageReason::RequestUnanswerable, &matter)?;
+            continue;
+        };
+        pages::raise(tx, PageReason::RequestUnanswerable, &matter)?;
+        let claims = Json::object([("role", need.role.as_str().into()), ("eligible", able.into()), ("needed", need.quorum.into())]);
+        let mut roles = stored.roles();
+        if !roles.contains(&admin) {
+            roles.push(admin.clone());
         }
+        tx.stage(Entry::new(RecordType::RequestUnanswerable, claims).of_request(*request).readable_by(roles))?;
     }
     Ok(())
 }
 
-/// Whether enough others can decide for each need, now or once the request is passed on.
-fn answerable(frozen: &FrozenRequest, roster: &Roster) -> bool {
-    frozen.members().needs.iter().all(|need| {
-        let roles = std::iter::once(&need.role).chain(&need.escalate_to);
-        let able: BTreeSet<_> = roles
-            .flat_map(|role| roster.eligible(role).map(move |person| (role, person.person)))
-            .filter(|(role, person)| may_decide(person, role, frozen, true, roster).is_ok())
-            .map(|(_, person)| person)
-            .collect();
-        able.len() >= need.quorum as usize
-    })
+/// Whether the row has a request passed on before it ends.
+fn is_passed_on_in_time(gate: &GateState, stored: &StoredRequest) -> bool {
+    let members = stored.frozen.members();
+    let row = gate.table.row(&members.tool).filter(|row| row.digest() == members.row_sha256);
+    row.and_then(|row| row.escalate_after_s).is_some_and(|after_s| members.created_at.plus_s(after_s) < stored.waits_until)
 }

@@ -1,11 +1,11 @@
 //! What a log says of its operations, checked from beginning to end: a final state that only people can give has their
 //! signed answers, and each change follows from the one before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use vidimus_core::frozen::ChainLink;
-use vidimus_core::ids::Name;
+use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::operation::{self, Operation, OperationKey, OperationState};
 use vidimus_core::reconciliation::{self, GivenAnswer, Subject};
 use vidimus_core::record::{AuditRecord, RecordType};
@@ -25,7 +25,11 @@ struct Known {
 
 /// The operations of a log, as far as it has been read.
 #[derive(Default)]
-pub(crate) struct Operations(HashMap<OperationKey, Known>);
+pub(crate) struct Operations {
+    known: HashMap<OperationKey, Known>,
+    /// Requests that were passed on.
+    escalated: HashSet<RequestId>,
+}
 
 impl Operations {
     /// Takes the next record. `chain` gives an agent with everyone who sent it.
@@ -37,6 +41,9 @@ impl Operations {
         roster: Option<&Roster>,
         chain: impl Fn(&str) -> Vec<ChainLink>,
     ) -> Result<(), VerifyError> {
+        if record.record_type == RecordType::RequestEscalated {
+            self.escalated.extend(record.request);
+        }
         let Some(operation) = record.operation else { return Ok(()) };
         if record.record_type == RecordType::ReconciliationRecorded {
             return self.answered(position, operation, record, roster);
@@ -44,7 +51,7 @@ impl Operations {
         if record.record_type == RecordType::OperationChanged {
             return self.changed(db, position, operation, record, roster, chain);
         }
-        let known = self.0.entry(operation).or_default();
+        let known = self.known.entry(operation).or_default();
         if record.record_type == RecordType::WriteIntended {
             known.state = Some(OperationState::Executing);
             known.write = Some((record.roles.clone(), record.claim("agent").map(str::to_owned)));
@@ -81,7 +88,7 @@ impl Operations {
         if !same {
             return contradicted(format!("{} is not the one that was signed", what()));
         }
-        self.0.entry(operation).or_default().answers.push(verified.given());
+        self.known.entry(operation).or_default().answers.push(verified.given());
         Ok(())
     }
 
@@ -94,7 +101,7 @@ impl Operations {
         roster: Option<&Roster>,
         chain: impl Fn(&str) -> Vec<ChainLink>,
     ) -> Result<(), VerifyError> {
-        let known = self.0.entry(operation).or_default();
+        let known = self.known.entry(operation).or_default();
         let state: Option<OperationState> = record.claim("state").and_then(|state| state.parse().ok());
         let Some(state) = state else { return contradicted(format!("the change at {position} leads to no state")) };
         if known.state.is_some() && record.claim("from") != known.state.map(OperationState::as_str) {
@@ -107,7 +114,7 @@ impl Operations {
             let request = record.request.map(|request| StoredRequest::load(db, &request)).transpose()?.flatten();
             let agents = known.write.as_ref().and_then(|(_, agent)| agent.as_deref()).map(chain).unwrap_or_default();
             let subject = match (&request, &known.write) {
-                (Some(request), _) => Subject::Request(&request.frozen),
+                (Some(request), _) => Subject::Request { frozen: &request.frozen, escalated: self.escalated.contains(&request.request) },
                 (None, Some((roles, _))) if !roles.is_empty() => Subject::Write { owner: &roles[0], agents: &agents },
                 (None, _) => return contradicted(format!("{} is of an operation that nobody asked for", what())),
             };

@@ -245,15 +245,17 @@ pub fn is_answered(db: &Connection, audit: &AuditRecord, state: &str) -> Result<
     if given.last().is_none_or(|newest| newest.answer != answer) {
         return Ok(false);
     }
-    let frozen: Option<String> = match audit.request {
+    let request: Option<(Option<String>, bool)> = match audit.request {
         Some(request) => {
-            db.query_row("SELECT frozen FROM request WHERE request = ?1", [request.to_string()], |row| row.get(0)).optional()?.flatten()
+            let sql = "SELECT frozen, escalated FROM request WHERE request = ?1";
+            db.query_row(sql, [request.to_string()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?
         }
         None => None,
     };
-    let frozen = frozen.and_then(|text| FrozenRequest::parse(text.as_bytes()).ok());
+    let (text, escalated) = request.unwrap_or_default();
+    let frozen = text.and_then(|text| FrozenRequest::parse(text.as_bytes()).ok());
     let (Some(frozen), Some(roster)) = (frozen, newest_roster(db)?) else { return Ok(true) };
-    Ok(tally(&Subject::Request(&frozen), &given, &roster).reached)
+    Ok(tally(&Subject::Request { frozen: &frozen, escalated }, &given, &roster).reached)
 }
 
 fn answers_of(db: &Connection, operation: &str) -> Result<Vec<AnswerRow>, rusqlite::Error> {

@@ -172,7 +172,7 @@ impl Card {
 
     /// The role in which a person answers what became of it, or why they cannot: nothing is passed on there.
     pub fn answering_role_of(&self, standing: &Standing) -> Result<Option<Name>, Told> {
-        self.frozen.as_ref().map(|frozen| permission::role_of(frozen, false, standing)).transpose()
+        self.frozen.as_ref().map(|frozen| permission::role_of(frozen, self.listed.escalated, standing)).transpose()
     }
 
     /// The sentence in one line, hidden characters visible.

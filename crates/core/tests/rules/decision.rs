@@ -273,7 +273,7 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
         draft.tool = name(tool);
         draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
         let frozen = FrozenRequest::freeze(draft).expect("frozen");
-        let found = decision::eligible(&person(1), &name("admin"), &frozen, roster).map_err(|refusal| refusal.code);
+        let found = decision::may_decide(&person(1), &name("admin"), &frozen, false, roster).map_err(|refusal| refusal.code);
         assert_eq!(found, expected, "{tool}");
     }
 }

@@ -43,6 +43,7 @@ struct World {
     amount_minor: Option<u64>,
     challenge: Option<OperationChallenge>,
     answers: Vec<GivenAnswer>,
+    escalated: bool,
     now: Timestamp,
 }
 
@@ -80,6 +81,7 @@ fn world(quorum: u32) -> World {
         settles_at: at(90_000),
         amount_minor: Some(1500),
         answers: Vec::new(),
+        escalated: false,
         now: at(101_000),
         signer: 2,
         roster,
@@ -97,7 +99,7 @@ impl World {
         let verified = verify(&self.signed(), &self.roster).map_err(|refusal| refusal.code)?;
         let case = Case {
             operation: OperationKey::money(&name("wire_transfer"), &self.frozen.members().request, &self.frozen.args_sha256()),
-            subject: Subject::Request(&self.frozen),
+            subject: Subject::Request { frozen: &self.frozen, escalated: self.escalated },
             now_at: self.now_at,
             settles_at: self.settles_at,
             amount_minor: self.amount_minor,
@@ -250,7 +252,33 @@ fn as_many_persons_as_the_row_says_give_the_same_answer() {
     }
     let parts = [given(1, Partly, Some(700)), given(2, Partly, Some(700))];
     let world = world(2);
-    assert!(tally(&Subject::Request(&world.frozen), &parts, &world.roster).reached, "equal parts are one answer");
+    assert!(tally(&Subject::Request { frozen: &world.frozen, escalated: false }, &parts, &world.roster).reached, "equal parts are one answer");
+}
+
+/// What was passed on is decided by the next role too, and so is what became of it.
+#[test]
+fn whoever_may_decide_what_was_passed_on_answers_for_it() {
+    let roster = roster();
+    let mut draft = frozen(&roster, 2).members().clone();
+    draft.needs[0].escalate_to = Some(name("support"));
+    let frozen = FrozenRequest::freeze(draft).expect("frozen");
+    let subject = |escalated| Subject::Request { frozen: &frozen, escalated };
+    let may = |escalated, seed| subject(escalated).eligible(&person(seed), &name("support"), &roster).map_err(|refusal| refusal.code);
+    assert_eq!(may(false, 4), Err(Code::RoleNotNeeded), "not before");
+    assert_eq!(may(true, 4), Ok(()));
+    assert_eq!(may(true, 5), Err(Code::RoleNotHeld));
+    let of_next = |answer| GivenAnswer { role: name("support"), ..given(4, answer, None) };
+    let cases = [
+        (vec![given(1, Answer::Happened, None), of_next(Answer::Happened)], true, 2, true),
+        (vec![of_next(Answer::Happened), given(1, Answer::Happened, None)], true, 2, true),
+        (vec![given(1, Answer::Happened, None), of_next(Answer::Happened)], false, 1, false),
+        (vec![given(1, Answer::NotHappened, None), of_next(Answer::Happened)], true, 1, false),
+        (vec![of_next(Answer::Happened)], true, 1, false),
+    ];
+    for (index, (answers, escalated, given, reached)) in cases.iter().enumerate() {
+        let tally = tally(&subject(*escalated), answers, &roster);
+        assert_eq!((tally.given, tally.needed, tally.reached), (*given, 2, *reached), "case {index}");
+    }
 }
 
 #[test]
