@@ -147,7 +147,11 @@ async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Reje
         }
     };
     pass(Seam::BeforeMint);
-    let Some(token) = mint(gate, operation, referents).await? else { return Ok(Done::Refused) };
+    let Some(token) = mint(gate, operation, referents).await? else {
+        // The refusal may have ended the request: whoever waits for it is told now.
+        gate.bell.ring(request.call);
+        return Ok(Done::Refused);
+    };
     pass(Seam::AfterMint);
     let order = Order {
         frozen: request.frozen.as_bytes(),
@@ -166,6 +170,7 @@ async fn execute(gate: &Arc<Gate>, operation: OperationKey) -> Result<Done, Reje
                 let refused = TokenRefused { operation: Some(operation), request: Some(request.request), refusal };
                 gate.store.refuse_token(gate.moment()?, refused).await?;
             }
+            gate.bell.ring(request.call);
             return Ok(Done::Refused);
         }
     };

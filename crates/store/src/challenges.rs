@@ -54,7 +54,7 @@ pub enum DecisionChallengeOutcome {
 impl Store {
     /// Whether an approval key may have a challenge for a request, and what goes into it.
     pub async fn decision_challenge(&self, moment: Moment, challenge: DecisionChallenge) -> Result<DecisionChallengeOutcome, StoreError> {
-        let known = self.engine.gate_cache();
+        let known = self.engine.gate_in_force();
         self.engine
             .look(move |db| {
                 let Some(request) = StoredRequest::load(db, &challenge.request)? else { return Ok(DecisionChallengeOutcome::NotFound) };

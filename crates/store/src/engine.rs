@@ -18,8 +18,8 @@ use vidimus_core::time::Timestamp;
 
 use crate::Moment;
 use crate::error::{OpenError, StoreError};
-use crate::gate::GateCache;
-use crate::limits::{ALONG_MAX, ALONG_MS, BATCH_MAX, QUEUE_MAX, READERS_MAX};
+use crate::gate::GateInForce;
+use crate::limits::{ALONG_MAX, BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
 use crate::open::{self, FileLock};
 use crate::tx::{Cache, Tx, prepared};
@@ -58,7 +58,7 @@ pub(crate) struct Engine {
     readers: Readers,
     failed: watch::Receiver<bool>,
     commits: Arc<AtomicU64>,
-    gate: GateCache,
+    gate: GateInForce,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -90,12 +90,13 @@ impl Engine {
         let (fail, failed) = watch::channel(false);
         let commits = Arc::new(AtomicU64::new(0));
         let along = Along::default();
+        let gate = GateInForce::default();
         let writer = Writer {
             db,
             jobs,
             along: Arc::clone(&along),
             announce,
-            cache: Cache::default(),
+            cache: Cache::of(gate.clone()),
             failed: fail,
             commits: Arc::clone(&commits),
             _lock: Some(lock),
@@ -104,16 +105,7 @@ impl Engine {
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Engine {
-            along,
-            queue: Mutex::new(Some(queue)),
-            heads,
-            readers,
-            failed,
-            commits,
-            gate: GateCache::default(),
-            thread: Mutex::new(Some(thread)),
-        })
+        Ok(Engine { along, queue: Mutex::new(Some(queue)), heads, readers, failed, commits, gate, thread: Mutex::new(Some(thread)) })
     }
 
     /// An engine without a thread of its own: whoever holds the writer commits, and readings run where they are asked for.
@@ -124,30 +116,19 @@ impl Engine {
         let (fail, failed) = watch::channel(false);
         let commits = Arc::new(AtomicU64::new(0));
         let along = Along::default();
+        let gate = GateInForce::default();
         let writer = Writer {
             db,
             jobs,
             along: Arc::clone(&along),
             announce,
-            cache: Cache::default(),
+            cache: Cache::of(gate.clone()),
             failed: fail,
             commits: Arc::clone(&commits),
             _lock: None,
         };
         let readers = Readers::of(vec![reader], Where::Here);
-        Ok((
-            Engine {
-                along,
-                queue: Mutex::new(Some(queue)),
-                heads,
-                readers,
-                failed,
-                commits,
-                gate: GateCache::default(),
-                thread: Mutex::new(None),
-            },
-            writer,
-        ))
+        Ok((Engine { along, queue: Mutex::new(Some(queue)), heads, readers, failed, commits, gate, thread: Mutex::new(None) }, writer))
     }
 
     /// Gives the connections that read back; none of them reads any more.
@@ -180,6 +161,7 @@ impl Engine {
     pub(crate) fn write_along<T, F>(
         engine: &Arc<Engine>,
         moment: Moment,
+        wait_ms: u64,
         use_case: F,
     ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
     where
@@ -194,7 +176,7 @@ impl Engine {
         };
         let engine = Arc::clone(engine);
         async move {
-            if waits && let Ok(answer) = timeout(Duration::from_millis(ALONG_MS), &mut answer).await {
+            if waits && let Ok(answer) = timeout(Duration::from_millis(wait_ms), &mut answer).await {
                 return answer.map_err(|_| engine.unanswered())?;
             }
             // A use case that does nothing, for the batch that it makes.
@@ -244,8 +226,8 @@ impl Engine {
         self.readers.look(reading).await
     }
 
-    /// The gate as readings know it.
-    pub(crate) fn gate_cache(&self) -> GateCache {
+    /// The gate as everybody in this process knows it.
+    pub(crate) fn gate_in_force(&self) -> GateInForce {
         self.gate.clone()
     }
 
@@ -333,6 +315,7 @@ impl Writer {
                 if self.db.total_changes() > changes {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
+                self.cache.durable();
                 self.announce.send_if_modified(|known| std::mem::replace(known, head) != head);
                 for settle in settles {
                     settle(Ok(()));
@@ -341,7 +324,7 @@ impl Writer {
             Err(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
                 self.failed.send_replace(true);
-                self.cache = Cache::default();
+                self.cache.forget();
                 if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
                     tracing::error!("the failed transaction was not rolled back");
                 }
@@ -362,7 +345,7 @@ impl Writer {
         for job in batch {
             let Job { moment, run, .. } = job;
             now = now.max(moment.now);
-            let mark = staging.mark();
+            let mark = (staging.mark(), self.cache.mark());
             prepared(&self.db, "SAVEPOINT use_case")?;
             let mut tx = Tx::new(&self.db, now, moment.entropy, &mut staging, &mut self.cache);
             // A use case that panics is a defect of one call; the others of the batch must not pay for it.
@@ -372,8 +355,8 @@ impl Writer {
                 prepared(&self.db, "RELEASE use_case")?;
             } else {
                 self.db.execute_batch("ROLLBACK TO use_case; RELEASE use_case")?;
-                staging.take_back(mark);
-                self.cache = Cache::default();
+                staging.take_back(mark.0);
+                self.cache.take_back(mark.1);
             }
             if let Ok(ran) = ran {
                 settles.push(ran.settle);

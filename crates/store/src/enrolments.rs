@@ -16,7 +16,7 @@ use vidimus_core::statement::{Enrolment, Genesis, same_gate};
 use crate::codec::text;
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::{GateState, RosterView};
+use crate::gate::{GateState, RosterState, RosterView};
 use crate::people::{InviteKind, StoredInvite, usable_invite};
 use crate::proposals::{Proposal, propose};
 use crate::table_changes::stage_table;
@@ -237,8 +237,8 @@ fn enrol_genesis(tx: &mut Tx<'_>, enrol: &EnrolGenesis) -> Attempt<PersonId> {
     use_invite(tx, &enrol.code_sha256)?;
     insert_enrolment(tx, &keys, None)?;
     tx.execute_one("UPDATE gate SET table_signed = 1 WHERE table_signed = 0", [])?;
+    tx.change_gate(|gate| gate.table_view.signed = true)?;
     insert_roster(tx, &expected)?;
-    tx.forget_gate();
     let envelope = vec![enrol.genesis.clone()];
     stage_roster(tx, &expected, RosterCause::Genesis, envelope.clone(), None)?;
     stage_table(tx, &gate.table_view, envelope, None)?;
@@ -341,8 +341,10 @@ pub(crate) fn insert_roster(tx: &mut Tx<'_>, roster: &Roster) -> Result<RosterVi
         params![version, roster_sha256.to_string(), text],
     )?;
     tx.execute_one("UPDATE gate SET roster_version = ?1 WHERE coalesce(roster_version, 0) = ?1 - 1", [version])?;
-    tx.forget_gate();
-    Ok(RosterView { version: roster.version, text, roster_sha256 })
+    let view = RosterView { version: roster.version, text, roster_sha256 };
+    let state = RosterState { roster: roster.clone(), view: view.clone() };
+    tx.change_gate(|gate| gate.roster = Some(state))?;
+    Ok(view)
 }
 
 /// Stages the record of a version of the roster, with the signatures that brought it, and tells its position.

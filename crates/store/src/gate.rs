@@ -1,7 +1,7 @@
 //! The gate as the database knows it: identity, the table and the roster in force.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
@@ -53,14 +53,14 @@ pub struct TableView {
 }
 
 /// A roster together with its text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RosterState {
     pub(crate) roster: Roster,
     pub(crate) view: RosterView,
 }
 
 /// What a use case looks things up in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GateState {
     pub(crate) identity: GateIdentity,
     pub(crate) table: Arc<Table>,
@@ -93,36 +93,35 @@ impl GateState {
     }
 }
 
-/// The gate as a reading last met it, so that the table and the roster are parsed once for each of their versions.
+/// The gate in force, as this process read it at its start, or brought it into force since.
+///
+/// The database is asked once, before anybody can be served: what is written into its row of the gate while this process
+/// runs changes nothing that it does, and contradicts the log at the next start.
 #[derive(Clone, Default)]
-pub(crate) struct GateCache(Arc<Mutex<Option<Arc<GateState>>>>);
+pub(crate) struct GateInForce(Arc<Mutex<Option<Arc<GateState>>>>);
 
-impl GateCache {
-    /// The gate in force in this reading's snapshot; none before `init`.
-    ///
-    /// What is kept is what led to the digests that the snapshot names, so another text beside them changes nothing.
+impl GateInForce {
+    /// The gate in force; none before `init`.
     pub(crate) fn gate(&self, db: &Connection) -> Result<Option<Arc<GateState>>, StoreError> {
-        let named = find(
-            db,
-            "SELECT table_sha256, table_signed, roster_version, roster_sha256 FROM gate LEFT JOIN rosters ON version = roster_version",
-            [],
-            |row| {
-                let table = (parsed::<Digest>(row, "table_sha256")?, row.get::<_, bool>("table_signed")?);
-                Ok((table, row.get::<_, Option<u32>>("roster_version")?, optional_parsed::<Digest>(row, "roster_sha256")?))
-            },
-        )?;
-        let Some((table, version, roster_sha256)) = named else { return Ok(None) };
-        let same = |gate: &&Arc<GateState>| {
-            let roster = gate.roster.as_ref().map(|roster| &roster.view);
-            (gate.table_view.table_sha256, gate.table_view.signed) == table
-                && roster.map(|roster| (roster.version, roster.roster_sha256)) == version.zip(roster_sha256)
-        };
-        if let Some(gate) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(same) {
-            return Ok(Some(Arc::clone(gate)));
+        let mut known = self.lock();
+        if known.is_none() {
+            *known = GateState::load(db)?.map(Arc::new);
         }
-        let loaded = GateState::load(db)?.map(Arc::new);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&loaded);
-        Ok(loaded)
+        Ok(known.clone())
+    }
+
+    /// The same where it is known already.
+    pub(crate) fn known(&self) -> Option<Arc<GateState>> {
+        self.lock().clone()
+    }
+
+    /// To be called when a change of the gate is durable.
+    pub(crate) fn follow(&self, gate: &Arc<GateState>) {
+        *self.lock() = Some(Arc::clone(gate));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<GateState>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn parsed_table(toml: &str) -> Result<Arc<Table>, StoreError> {
     Ok(table)
 }
 
-pub(crate) fn read_gate(db: &Connection) -> Result<Option<(GateIdentity, TableView)>, StoreError> {
+fn read_gate(db: &Connection) -> Result<Option<(GateIdentity, TableView)>, StoreError> {
     find(db, "SELECT gate.*, toml FROM gate JOIN effect_tables USING (table_sha256)", [], |row| {
         let identity = identity(row)?;
         let table = TableView { toml: row.get("toml")?, table_sha256: parsed(row, "table_sha256")?, signed: row.get("table_signed")? };
@@ -150,7 +149,7 @@ pub(crate) fn read_gate(db: &Connection) -> Result<Option<(GateIdentity, TableVi
     })
 }
 
-pub(crate) fn read_roster(db: &Connection) -> Result<Option<RosterView>, StoreError> {
+fn read_roster(db: &Connection) -> Result<Option<RosterView>, StoreError> {
     find(db, "SELECT version, text, roster_sha256 FROM rosters JOIN gate ON roster_version = version", [], |row| {
         Ok(RosterView { version: row.get("version")?, text: row.get("text")?, roster_sha256: parsed(row, "roster_sha256")? })
     })

@@ -22,6 +22,10 @@ pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 /// How long a use case that goes along with others waits for them. *Unit*: milliseconds. Then it has a commit of its own.
 pub const ALONG_MS: u64 = 5;
 
+/// How long the mark that an agent was told its call's id waits for others to go along with. *Unit*: milliseconds. A gate
+/// that dies before takes the agent for gone, which its next question sets right.
+pub const TOLD_ALONG_MS: u64 = 250;
+
 /// Use cases that wait to go along. *Unit*: use cases. Beyond it they do not wait.
 pub const ALONG_MAX: usize = 64;
 

@@ -8,7 +8,7 @@ use vidimus_core::tree::{consistency_proof, inclusion_proof};
 use crate::codec::{count, optional_parsed};
 use crate::engine::Engine;
 use crate::error::StoreError;
-use crate::limits::{RECORD_BYTES_PER_READ_MAX, RECORDS_PER_LOOK_MAX, RECORDS_PER_READ_MAX};
+use crate::limits::{ALONG_MS, RECORD_BYTES_PER_READ_MAX, RECORDS_PER_LOOK_MAX, RECORDS_PER_READ_MAX};
 use crate::log::{Head, LogRecord, StoredCheckpoint, read_head, read_node, to_i64};
 use crate::reads::may_read;
 use crate::tx::find;
@@ -45,7 +45,7 @@ impl Store {
         moment: Moment,
         checkpoint: StoredCheckpoint,
     ) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
-        Engine::write_along(&self.engine, moment, move |tx| {
+        Engine::write_along(&self.engine, moment, ALONG_MS, move |tx| {
             tx.execute(
                 "INSERT INTO checkpoints (size, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                 params![to_i64(checkpoint.size)?, checkpoint.note],

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_5_speed.sql"),
     include_str!("schema_6_roster.sql"),
     include_str!("schema_7_caps.sql"),
+    include_str!("schema_8_told.sql"),
 ];
 
 /// The version of a file that has every migration.

@@ -9,9 +9,9 @@ use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState};
 
 use crate::codec::parsed;
-use crate::engine::Rank;
+use crate::engine::{Engine, Rank};
 use crate::error::StoreError;
-use crate::limits::{ORPHAN_S, SWEEP_ROWS_MAX};
+use crate::limits::{ORPHAN_S, SWEEP_ROWS_MAX, TOLD_ALONG_MS};
 use crate::operations::load_request;
 use crate::requests;
 use crate::rows::StoredRequest;
@@ -40,16 +40,44 @@ impl Store {
             .await
     }
 
+    /// Notes that whoever sent this call was told its id. Soon, and not at once: a gate that dies before takes its agent for gone.
+    /// It is queued before this returns.
+    pub fn tell_call(&self, moment: Moment, call: CallId) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
+        Engine::write_along(&self.engine, moment, TOLD_ALONG_MS, move |tx| note_told(tx, &call))
+    }
+
     /// Records that the agent of this call has shown that it has its id. Tells whether it had been given up.
     pub async fn hear_of_call(&self, moment: Moment, agent: Name, call: CallId) -> Result<bool, StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
                 let sql = "SELECT 1 FROM calls WHERE call = ?1 AND agent = ?2";
                 let own = tx.find(sql, params![call.to_string(), agent.as_str()], |_| Ok(()))?.is_some();
-                if own { take_back(tx, &call) } else { Ok(false) }
+                if !own {
+                    return Ok(false);
+                }
+                note_told(tx, &call)?;
+                take_back(tx, &call)
             })
             .await
     }
+}
+
+fn note_told(tx: &Tx<'_>, call: &CallId) -> Result<(), StoreError> {
+    tx.execute("UPDATE calls SET told = 1 WHERE call = ?1 AND told = 0", [call.to_string()])?;
+    Ok(())
+}
+
+/// To be called at a start: no answer of an earlier process of this gate is on its way any more, so whoever was not told by
+/// it is gone.
+pub(crate) fn orphan_untold(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+    let sql = "SELECT request FROM requests JOIN calls USING (call)
+               WHERE state IN ('pending', 'approved') AND orphaned_until IS NULL AND told = 0 AND agent IS NOT NULL ORDER BY position";
+    let untold: Vec<RequestId> = tx.list(sql, [], |row| parsed(row, "request"))?;
+    for request in &untold {
+        let stored = load_request(tx, request)?;
+        stage(tx, &stored, true)?;
+    }
+    Ok(untold.len())
 }
 
 /// The agent is back: what it asked for may be approved again. Tells whether it had been gone.

@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::gate::GateState;
 use crate::operations::{self, Change, load_request};
 use crate::rows::{StoredOperation, StoredRequest};
-use crate::tokens::{Redeem, give_up, redeem_token, stage_refused};
+use crate::tokens::{Redeem, end_fallen, redeem_token, stage_refused_token};
 use crate::tx::{Attempt, Tx, list, refuse};
 use crate::{Moment, Store, roster_changes, table_changes};
 
@@ -64,22 +64,18 @@ impl Store {
 
 fn carry_out(tx: &mut Tx<'_>, redeem: &Redeem) -> Result<OwnToolOutcome, StoreError> {
     let claims = redeem.token.claims();
-    let mut redeemed = false;
     let carried = tx.attempt(|tx| {
         let Some(own) = OwnTool::of(&claims.tool) else {
             return refuse(Code::ToolWrong, "the tool is not the gate's own; redeem its token and send");
         };
         redeem_token(tx, redeem)?;
-        redeemed = true;
         apply(tx, own, &claims.operation)
     })?;
     let Err(refusal) = carried else { return Ok(OwnToolOutcome::Applied(claims.operation)) };
-    stage_refused(tx, Some(claims.operation), Some(claims.request), &refusal, Some(redeem.token.jti_sha256()))?;
-    if redeemed {
+    stage_refused_token(tx, redeem, &refusal)?;
+    if OwnTool::of(&claims.tool).is_some() {
         // Taken back with the redemption. What cannot be applied now never can: the request ends instead of coming back.
-        let stored = StoredOperation::load(tx.db, &claims.operation)?.ok_or_else(|| StoreError::corrupt("an operation that vanished"))?;
-        let request = load_request(tx, &claims.request)?;
-        give_up(tx, &stored, &request, &refusal)?;
+        end_fallen(tx, redeem, &refusal)?;
     }
     Ok(OwnToolOutcome::Refused(refusal))
 }

@@ -196,7 +196,6 @@ fn init_gate(tx: &mut Tx<'_>, init: Init) -> Result<InitOutcome, StoreError> {
             table_sha256.to_string(),
         ],
     )?;
-    tx.forget_gate();
     let claims = Json::object([
         ("gate", text(gate)),
         ("environment", text(init.environment)),

@@ -16,7 +16,7 @@ use vidimus_core::time::Timestamp;
 use crate::Store;
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
 use crate::error::StoreError;
-use crate::gate::{self, GateIdentity, RosterView, TableView};
+use crate::gate::{GateIdentity, GateState, RosterView, TableView};
 use crate::limits::REQUESTS_PER_READ_MAX;
 use crate::tx::{find, list};
 
@@ -123,28 +123,32 @@ pub struct CallView {
 }
 
 impl Store {
+    /// The gate in force; `None` before `init`.
+    async fn gate(&self) -> Result<Option<Arc<GateState>>, StoreError> {
+        let in_force = self.engine.gate_in_force();
+        self.engine.look(move |db| in_force.gate(db)).await
+    }
+
     /// The gate's identity; `None` before `init`.
     pub async fn identity(&self) -> Result<Option<GateIdentity>, StoreError> {
-        self.engine.read(|db| Ok(gate::read_gate(db)?.map(|(identity, _)| identity))).await
+        Ok(self.gate().await?.map(|gate| gate.identity.clone()))
     }
 
     /// The effect table, in force or waiting for the first admin's signature; `None` before `init`.
     pub async fn table(&self) -> Result<Option<TableView>, StoreError> {
-        self.engine.read(|db| Ok(gate::read_gate(db)?.map(|(_, table)| table))).await
+        Ok(self.gate().await?.map(|gate| gate.table_view.clone()))
     }
 
     /// The effect table in force, parsed; `None` before the first admin signed it.
     ///
     /// *Errors*: `Corrupt` for a text that does not lead to the digest that was signed.
     pub async fn table_in_force(&self) -> Result<Option<Arc<Table>>, StoreError> {
-        let known = self.engine.gate_cache();
-        let gate = self.engine.look(move |db| known.gate(db)).await?;
-        Ok(gate.filter(|gate| gate.table_view.signed).map(|gate| Arc::clone(&gate.table)))
+        Ok(self.gate().await?.filter(|gate| gate.table_view.signed).map(|gate| Arc::clone(&gate.table)))
     }
 
     /// The roster in force; `None` before the first admin enrolled.
     pub async fn roster(&self) -> Result<Option<RosterView>, StoreError> {
-        self.engine.read(gate::read_roster).await
+        Ok(self.gate().await?.and_then(|gate| gate.roster.as_ref().map(|roster| roster.view.clone())))
     }
 
     /// A request, for a reader who holds one of these roles; absent and foreign are the same answer.

@@ -15,7 +15,7 @@ use vidimus_core::time::Timestamp;
 use crate::codec::{optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::GateCache;
+use crate::gate::GateInForce;
 use crate::limits::{SESSION_CHALLENGE_TTL_S, SESSION_TTL_S, SESSIONS_PER_KEY_MAX};
 use crate::tx::{Attempt, Entry, Tx, challenge_sha256, find, refuse};
 use crate::{Moment, Store};
@@ -113,7 +113,7 @@ impl Store {
 
     /// The session of a bearer; `None` once it expired, its key was stopped or its person left.
     pub async fn authenticate_session(&self, now: Timestamp, session_sha256: Digest) -> Result<Option<Session>, StoreError> {
-        let known = self.engine.gate_cache();
+        let known = self.engine.gate_in_force();
         self.engine.look(move |db| authenticate(db, &known, now, &session_sha256)).await
     }
 }
@@ -196,7 +196,7 @@ fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
     })
 }
 
-fn authenticate(db: &Connection, known: &GateCache, now: Timestamp, session_sha256: &Digest) -> Result<Option<Session>, StoreError> {
+fn authenticate(db: &Connection, known: &GateInForce, now: Timestamp, session_sha256: &Digest) -> Result<Option<Session>, StoreError> {
     let row = find(
         db,
         "SELECT person, key_sha256, sessions.expires_at AS expires_at, max(?2, now_ms) AS now_ms FROM sessions, clock WHERE session_sha256 = ?1",

@@ -12,7 +12,7 @@ use crate::codec::parsed;
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::escalations::{self, TO_ESCALATE};
-use crate::gate::GateState;
+use crate::gate::{GateInForce, GateState};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force, look_again_at};
@@ -38,17 +38,20 @@ pub struct Due {
 impl Store {
     /// Ends what is over and tells what is due. Writes only where there is something to move.
     pub async fn due(&self, moment: Moment) -> Result<Due, StoreError> {
-        let moved = if self.engine.read(move |db| anything_over(db, moment.now)).await? {
+        let in_force = self.engine.gate_in_force();
+        let known = in_force.clone();
+        let moved = if self.engine.read(move |db| anything_over(db, &known, moment.now)).await? {
             self.engine.write(moment, Rank::Plain, sweep).await?
         } else {
             0
         };
-        let (to_mint, to_ask) = self.engine.read(move |db| due(db, moment.now)).await?;
+        let (to_mint, to_ask) = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
         Ok(Due { to_mint, to_ask, moved })
     }
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
-    /// so every lease of its own executors is over.
+    /// so every lease of its own executors is over, and whoever it had not told its call's id is gone. Tells how many outcomes
+    /// are in doubt by that.
     ///
     /// A clock that lies behind the last recorded time says nothing about how long the gate was down, so nothing says that a
     /// provider still knows its key: those outcomes in doubt go to a person.
@@ -59,6 +62,7 @@ impl Store {
             .write(moment, Rank::Plain, move |tx| {
                 let gate = tx.gate()?;
                 look_again_in_time(tx)?;
+                orphans::orphan_untold(tx)?;
                 let ended = end_leases(tx, true)?;
                 let behind = moment.now < tx.now;
                 Ok(ended + if behind { hand_over_keyed(tx, &gate)? } else { 0 })
@@ -110,14 +114,14 @@ pub(crate) fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreErr
     Ok(db.prepare_cached("SELECT max(now_ms, ?1) FROM clock")?.query_row([now.as_ms()], |row| row.get(0))?)
 }
 
-fn anything_over(db: &Connection, now: Timestamp) -> Result<bool, StoreError> {
+fn anything_over(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<bool, StoreError> {
     let now = store_now(db, now)?;
     if recoveries::any_due(db, now)? {
         return Ok(true);
     }
     for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN] {
         // An unknown outcome is looked at in every sweep: whether it may be attempted again is a matter of the row.
-        if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, now)?) {
+        if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, in_force, now)?) {
             return Ok(true);
         }
     }
@@ -125,8 +129,8 @@ fn anything_over(db: &Connection, now: Timestamp) -> Result<bool, StoreError> {
 }
 
 /// Whether an unknown outcome is to be handed to a person now.
-fn gives_up(db: &Connection, now: i64) -> Result<bool, StoreError> {
-    let Some(gate) = GateState::load(db)? else { return Ok(false) };
+fn gives_up(db: &Connection, in_force: &GateInForce, now: i64) -> Result<bool, StoreError> {
+    let Some(gate) = in_force.gate(db)? else { return Ok(false) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
     for stored in &unknown {
@@ -241,7 +245,7 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
 }
 
 /// Operations that need a token, and operations that are to be asked about.
-fn due(db: &Connection, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<OperationKey>), StoreError> {
+fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<OperationKey>), StoreError> {
     let now = store_now(db, now)?;
     // A token that is still good belongs to an executor that has it; only its end makes the operation due again.
     let mut to_mint: Vec<OperationKey> = list(
@@ -258,7 +262,7 @@ fn due(db: &Connection, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<Operat
     if unknown.is_empty() {
         return Ok((to_mint, to_ask));
     }
-    let Some(gate) = GateState::load(db)? else { return Ok((to_mint, to_ask)) };
+    let Some(gate) = in_force.gate(db)? else { return Ok((to_mint, to_ask)) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     for stored in &unknown {
         match next_step(LogView::of(db), now_at, &gate, stored)? {

@@ -1,6 +1,8 @@
 //! The gate's own tool `gate.table.change`: proposed as a text, decided by what differs, in force in one transaction with
 //! everything that rests on the rows it changes.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
@@ -151,10 +153,12 @@ pub(crate) fn apply(tx: &mut Tx<'_>, request: &StoredRequest) -> Attempt<Json> {
         "UPDATE gate SET table_sha256 = ?1 WHERE table_sha256 = ?2 AND table_signed = 1",
         params![next.digest().to_string(), previous_sha256.to_string()],
     )?;
-    tx.forget_gate();
     let view = TableView { toml, table_sha256: next.digest(), signed: true };
+    let (in_force, table) = (view.clone(), Arc::new(next));
+    let next_sha256 = table.digest();
+    tx.change_gate(|gate| (gate.table, gate.table_view) = (table, in_force))?;
     stage_table(tx, &view, approvals(tx, &request.request)?, Some((&request.frozen, previous_sha256)))?;
-    Ok(Json::object([("table_sha256", next.digest().into())]))
+    Ok(Json::object([("table_sha256", next_sha256.into())]))
 }
 
 /// Stages the record of a version of the table, with the signatures that brought it.

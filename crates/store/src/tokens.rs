@@ -11,7 +11,7 @@ use vidimus_core::json::Json;
 use vidimus_core::limits::TOKEN_TTL_S_MAX;
 use vidimus_core::operation::{NextStep, Operation, OperationInput, OperationKey, OperationState};
 use vidimus_core::record::RecordType;
-use vidimus_core::request::{RequestInput, RequestState};
+use vidimus_core::request::{RequestInput, RequestState, apply};
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::VerifiedToken;
 
@@ -107,7 +107,8 @@ pub struct Redeemed {
 pub enum RedeemOutcome {
     /// The effect may be sent.
     Redeemed(Redeemed),
-    /// Nothing may be sent; recorded, nothing else changed. A bad try does not burn the token.
+    /// Nothing may be sent; recorded. A bad try changes nothing else and does not burn the token; with a good token whose
+    /// checks no longer hold, the request has ended.
     Refused(Refusal),
 }
 
@@ -134,8 +135,10 @@ impl Store {
             .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| redeem_to_send(tx, &redeem))? {
                 Ok(redeemed) => Ok(RedeemOutcome::Redeemed(redeemed)),
                 Err(refusal) => {
-                    let claims = redeem.token.claims();
-                    stage_refused(tx, Some(claims.operation), Some(claims.request), &refusal, Some(redeem.token.jti_sha256()))?;
+                    stage_refused_token(tx, &redeem, &refusal)?;
+                    if OwnTool::of(&redeem.token.claims().tool).is_none() {
+                        end_fallen(tx, &redeem, &refusal)?;
+                    }
                     Ok(RedeemOutcome::Refused(refusal))
                 }
             })
@@ -163,6 +166,24 @@ pub(crate) fn stage_refused(
     Ok(())
 }
 
+/// The refusal of a token that was presented.
+pub(crate) fn stage_refused_token(tx: &mut Tx<'_>, redeem: &Redeem, refusal: &Refusal) -> Result<(), StoreError> {
+    let claims = redeem.token.claims();
+    stage_refused(tx, Some(claims.operation), Some(claims.request), refusal, Some(redeem.token.jti_sha256()))
+}
+
+/// What a refusal ends that is not the token's own fault: what people decided no longer holds, so the request ends in the
+/// transaction that finds it, and its agent may ask again at once. An orphan is waited for.
+pub(crate) fn end_fallen(tx: &mut Tx<'_>, redeem: &Redeem, refusal: &Refusal) -> Result<(), StoreError> {
+    if refusal.code == Code::RequestOrphaned {
+        return Ok(());
+    }
+    match tx.attempt(|tx| presented(tx, redeem))? {
+        Ok(Presented { stored, request }) => give_up(tx, &stored, &request, refusal),
+        Err(_) => Ok(()),
+    }
+}
+
 pub(crate) fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, StoreError> {
     let Some(stored) = StoredOperation::load(tx.db, &mint.operation)? else {
         return Ok(MintOutcome::Refused(Refusal::new(Code::NotFound, "there is no such operation; look at its key")));
@@ -171,11 +192,14 @@ pub(crate) fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, St
         return Ok(MintOutcome::Refused(Refusal::new(Code::OperationStateWrong, "a write needs no token; send it by its intent")));
     };
     let request = load_request(tx, &request)?;
-    if let Some(mint_at) = stored.mint_at.filter(|mint_at| tx.now < *mint_at) {
-        return Ok(MintOutcome::NotDue(mint_at));
-    }
-    if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
-        return Ok(MintOutcome::NotDue(request.waits_until));
+    // What was stopped while its delay lasts is refused for that, and not told to come back later.
+    if request.state == RequestState::Approved {
+        if let Some(mint_at) = stored.mint_at.filter(|mint_at| tx.now < *mint_at) {
+            return Ok(MintOutcome::NotDue(mint_at));
+        }
+        if tx.log().decisions(&request.request)?.orphaned {
+            return Ok(MintOutcome::NotDue(request.waits_until));
+        }
     }
     let checked = tx.attempt(|tx| check_mint(tx, mint, &stored, &request))?;
     let outcome = match checked {
@@ -204,13 +228,16 @@ fn check_mint(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &
                 return refuse(Code::OperationStateWrong, "no further attempt is safe; ask the provider or a person");
             }
         },
+        OperationState::NotStarted => {
+            apply(request.state, RequestInput::Redeem)?;
+            return refuse(Code::OperationStateWrong, "the operation is `not_started`; it gets no token");
+        }
         OperationState::Executing
         | OperationState::Succeeded
         | OperationState::Failed
         | OperationState::NeedsReconciliation
         | OperationState::Partial
-        | OperationState::NotHappened
-        | OperationState::NotStarted => {
+        | OperationState::NotHappened => {
             return refuse(Code::OperationStateWrong, format!("the operation is `{}`; it gets no token", stored.now_at.state));
         }
     }
@@ -414,7 +441,16 @@ pub(crate) fn redeem_to_send(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeem
     redeem_token(tx, redeem)
 }
 
-pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+/// What a token that is good in itself permits, if everything that was decided still holds.
+struct Presented {
+    stored: StoredOperation,
+    request: StoredRequest,
+}
+
+/// Whether a token is one that was minted, for what it says, and neither used nor over.
+///
+/// *Errors*: those of the token itself; none of them changes anything.
+fn presented(tx: &Tx<'_>, redeem: &Redeem) -> Attempt<Presented> {
     let claims = redeem.token.claims();
     let jti_sha256 = redeem.token.jti_sha256();
     let token = tx.find("SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti_sha256.to_string()], |row| {
@@ -455,6 +491,12 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
             format!("the operation is at attempt {}; this token is for another", stored.now_at.attempt),
         );
     }
+    Ok(Presented { stored, request })
+}
+
+pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
+    let jti_sha256 = redeem.token.jti_sha256();
+    let Presented { stored, request } = presented(tx, redeem)?;
     let gate = tx.gate()?;
     still_holds(tx.log(), tx.now, &gate, &stored, &request)?;
     if request.state == RequestState::Approved && tx.log().decisions(&request.request)?.orphaned {
@@ -468,7 +510,7 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
     if swapped != 1 {
         return refuse(Code::TokenAlreadyRedeemed, "the token was redeemed before; read the operation's outcome");
     }
-    let claims_of_record = Json::object([("jti_sha256", jti_sha256.into()), ("attempt", token.attempt.into())]);
+    let claims_of_record = Json::object([("jti_sha256", jti_sha256.into()), ("attempt", redeem.token.claims().attempt.into())]);
     tx.stage(Entry::new(RecordType::TokenRedeemed, claims_of_record).of_request(request.request).of_operation(stored.operation))?;
     requests::advance(tx, &request, RequestInput::Redeem)?;
     let lease_until = lease_end(tx.now, redeem.lease_s);

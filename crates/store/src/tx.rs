@@ -14,7 +14,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::codec;
 use crate::error::StoreError;
-use crate::gate::GateState;
+use crate::gate::{GateInForce, GateState};
 use crate::log::{Staged, Staging};
 use crate::on_record::LogView;
 
@@ -53,9 +53,38 @@ pub(crate) fn refuse<T>(code: Code, message: impl Into<String>) -> Attempt<T> {
 }
 
 /// What the writer keeps between use cases. Never newer than the database: whoever takes something back sets it back.
-#[derive(Default)]
 pub(crate) struct Cache {
+    in_force: GateInForce,
+    /// The gate as the batch's use cases have left it, once one of them has asked for it.
     gate: Option<Arc<GateState>>,
+}
+
+impl Cache {
+    pub(crate) fn of(in_force: GateInForce) -> Cache {
+        Cache { in_force, gate: None }
+    }
+
+    /// What to go back to if a use case is taken back.
+    pub(crate) fn mark(&self) -> Option<Arc<GateState>> {
+        self.gate.clone()
+    }
+
+    /// The database is back where the mark was made.
+    pub(crate) fn take_back(&mut self, mark: Option<Arc<GateState>>) {
+        self.gate = mark;
+    }
+
+    /// What the batch brought into force is durable, so everybody may know it.
+    pub(crate) fn durable(&self) {
+        if let Some(gate) = &self.gate {
+            self.in_force.follow(gate);
+        }
+    }
+
+    /// Nothing of the batch is in force.
+    pub(crate) fn forget(&mut self) {
+        self.gate = None;
+    }
 }
 
 /// An audit record on its way into the log.
@@ -116,7 +145,7 @@ impl<'b> Tx<'b> {
     pub(crate) fn attempt<T>(&mut self, attempt: impl FnOnce(&mut Tx<'b>) -> Attempt<T>) -> Result<Result<T, Refusal>, StoreError> {
         prepared(self.db, "SAVEPOINT attempt")?;
         let mark = self.staging.mark();
-        let gate = self.cache.gate.clone();
+        let gate = self.cache.mark();
         match attempt(self) {
             Ok(value) => {
                 prepared(self.db, "RELEASE attempt")?;
@@ -126,7 +155,7 @@ impl<'b> Tx<'b> {
                 self.db.execute_batch("ROLLBACK TO attempt; RELEASE attempt")?;
                 self.staging.take_back(mark);
                 // The database is back where the attempt began, so what was known then is known again.
-                self.cache.gate = gate;
+                self.cache.take_back(gate);
                 Ok(Err(refusal))
             }
             Err(Stop::Failed(error)) => Err(error),
@@ -201,14 +230,21 @@ impl<'b> Tx<'b> {
         if let Some(gate) = &self.cache.gate {
             return Ok(Arc::clone(gate));
         }
-        let gate = Arc::new(GateState::load(self.db)?.ok_or(StoreError::NotInitialised)?);
+        let gate = match self.cache.in_force.known() {
+            Some(gate) => gate,
+            None => Arc::new(GateState::load(self.db)?.ok_or(StoreError::NotInitialised)?),
+        };
         self.cache.gate = Some(Arc::clone(&gate));
         Ok(gate)
     }
 
-    /// To be called when the gate's row was changed.
-    pub(crate) fn forget_gate(&mut self) {
-        self.cache.gate = None;
+    /// Brings a change of the gate into force for what follows in this batch, and for everybody once it is durable. Its row
+    /// is not read again: whoever wrote into that brings nothing into force with it.
+    pub(crate) fn change_gate(&mut self, change: impl FnOnce(&mut GateState)) -> Result<(), StoreError> {
+        let mut gate = GateState::clone(&*self.gate()?);
+        change(&mut gate);
+        self.cache.gate = Some(Arc::new(gate));
+        Ok(())
     }
 
     /// Runs a statement and tells how many rows it changed.

@@ -65,7 +65,17 @@ impl Store {
     /// To be called before anything is written: an edited database must stay as it was found.
     /// *Errors*: `Contradicted` and `Unsigned`: the gate must not start.
     pub async fn verify(&self, signed: Option<Head>) -> Result<(), VerifyError> {
-        self.engine.read(move |db| Ok(verify(db, signed))).await?
+        let in_force = self.engine.gate_in_force();
+        self.engine
+            .read(move |db| {
+                Ok(verify(db, signed).map(|gate| {
+                    // What was compared with the log is what is served from.
+                    if let Some(gate) = gate {
+                        in_force.follow(&Arc::new(gate));
+                    }
+                }))
+            })
+            .await?
     }
 }
 
@@ -77,10 +87,10 @@ pub(crate) fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> Verif
     move |refusal| VerifyError::Unsigned { what: what.into(), refusal }
 }
 
-fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
+fn verify(db: &Connection, signed: Option<Head>) -> Result<Option<GateState>, VerifyError> {
     let Some(gate) = GateState::load(db)? else {
         let begun = find(db, "SELECT 1 FROM records LIMIT 1", [], |_| Ok(()))?.is_some();
-        return if begun { contradicted("the gate's identity is gone") } else { Ok(()) };
+        return if begun { contradicted("the gate's identity is gone") } else { Ok(None) };
     };
     let mut walk = Walk {
         db,
@@ -123,7 +133,8 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<(), VerifyError> {
         return contradicted("the head of the log is not that of its records");
     }
     ledger.finish(db, &gate)?;
-    walk.finish()
+    walk.finish()?;
+    Ok(Some(gate))
 }
 
 /// Whether what is looked up by column is what the leaf says, and the body is the one of its digest.

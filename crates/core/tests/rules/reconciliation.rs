@@ -252,7 +252,10 @@ fn as_many_persons_as_the_row_says_give_the_same_answer() {
     }
     let parts = [given(1, Partly, Some(700)), given(2, Partly, Some(700))];
     let world = world(2);
-    assert!(tally(&Subject::Request { frozen: &world.frozen, escalated: false }, &parts, &world.roster).reached, "equal parts are one answer");
+    assert!(
+        tally(&Subject::Request { frozen: &world.frozen, escalated: false }, &parts, &world.roster).reached,
+        "equal parts are one answer"
+    );
 }
 
 /// What was passed on is decided by the next role too, and so is what became of it.

@@ -13,6 +13,7 @@ use crate::gate::Gate;
 pub struct Told {
     begun: Option<Begun>,
     untold: Option<Untold>,
+    to_note: Option<(Arc<Gate>, CallId)>,
 }
 
 struct Untold {
@@ -28,7 +29,12 @@ impl Told {
             Begun::Stored { call, untold: true, .. } => Some(Untold { gate: gate.clone(), agent: agent.agent.clone(), call: *call }),
             Begun::Stored { untold: false, .. } | Begun::Answered(_) => None,
         };
-        Told { begun: Some(begun), untold }
+        let to_note = match &begun {
+            // Whoever joins may be told before the one who came first.
+            Begun::Stored { call, untold, joined, .. } if *untold || *joined => Some((gate.clone(), *call)),
+            Begun::Stored { .. } | Begun::Answered(_) => None,
+        };
+        Told { begun: Some(begun), untold, to_note }
     }
 
     /// What was begun; none when it was taken before.
@@ -39,6 +45,17 @@ impl Told {
     /// The answer is written.
     pub fn written(&mut self) {
         self.untold = None;
+        let Some((gate, call)) = self.to_note.take() else { return };
+        // Nobody waits for it, and it waits for others: it is one more row of the next commit.
+        gate.in_flight.clone().spawn(async move {
+            let noted = match gate.moment() {
+                Ok(moment) => gate.store.tell_call(moment, call).await,
+                Err(error) => return crate::logging::failure("that an agent was told is not noted", &error),
+            };
+            if let Err(error) = noted {
+                crate::logging::failure("that an agent was told is not noted", &error);
+            }
+        });
     }
 }
 

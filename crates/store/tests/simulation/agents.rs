@@ -119,6 +119,12 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
         });
     }
     let outcome = told?;
+    if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) = &outcome {
+        let (noting, call) = (Rc::clone(world), *call);
+        world.tasks.spawn(Home::Gate, async move {
+            let _ = noting.at_gate(|store, moment| async move { store.tell_call(moment, call).await }).await;
+        });
+    }
     let mut witness = world.witness.borrow_mut();
     match outcome {
         FreezeOutcome::Created { call, .. } => {

@@ -315,7 +315,12 @@ impl Gate {
             args: json(args),
             referents: Some(Json::object([])),
         };
-        self.store.freeze_call(self.moment(), freeze).await.expect("an outcome")
+        let outcome = self.store.freeze_call(self.moment(), freeze).await.expect("an outcome");
+        if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) = &outcome {
+            // Its agent has the answer; that is noted with the next commit.
+            drop(self.store.tell_call(self.moment(), *call));
+        }
+        outcome
     }
 
     /// A waiting refund of this invoice.

@@ -8,6 +8,7 @@ mod changes;
 mod clock;
 mod deciding;
 mod decisions;
+mod edited_live;
 mod engine;
 mod escalation;
 mod fixture;

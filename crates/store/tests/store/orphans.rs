@@ -8,7 +8,7 @@ use vidimus_store::limits::ORPHAN_S;
 use vidimus_store::*;
 
 use crate::deciding::refused_decision;
-use crate::fixture::{Gate, name};
+use crate::fixture::{Gate, json, name, names};
 use crate::forged::forge;
 
 const ROLE: &str = "billing-approver";
@@ -134,4 +134,49 @@ async fn a_token_of_an_orphan_is_refused_and_not_burned() {
     assert!(matches!(gate.redeem(token.clone()).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::RequestOrphaned));
     assert!(gate.store.hear_of_call(gate.moment(), name("billing"), call).await.expect("an outcome"));
     assert!(matches!(gate.redeem(token).await, RedeemOutcome::Redeemed(_)));
+}
+
+/// What a gate that died had not told anybody is an orphan when the next one starts; what it had told is none.
+#[tokio::test]
+async fn whoever_was_not_told_before_a_crash_is_gone_at_the_next_start() {
+    let (mut gate, _, bea, _) = Gate::with_people().await;
+    let (_, told) = gate.refund("told").await;
+    let untold = async |gate: &Gate, args: &str| {
+        let received = gate.received("billing", "refund", None);
+        let row_sha256 = gate.table.row(&received.tool).expect("a row").digest();
+        let (request, salt, referents) = (gate.request_id(), gate.salt(), Some(json("{}")));
+        let freeze = FreezeCall { received, request, salt, row_sha256, args: json(args), referents };
+        let outcome = gate.store.freeze_call(gate.moment(), freeze).await.expect("an outcome");
+        let FreezeOutcome::Created { call, request } = outcome else { panic!("{outcome:?}") };
+        (call, request)
+    };
+    let (call, pending) = untold(&gate, REFUND).await;
+    let (_, approved) = untold(&gate, &REFUND.replace("1500", "1501")).await;
+    let operation = gate.approve(&bea, approved, ROLE).await.operation.expect("a quorum");
+    let token = gate.token(operation).await;
+    let proposal = gate.ask_for(&bea, ProposedChange::SetRoles { person: bea.person, roles: names(&["auditor"]) }).await;
+    gate.reopen();
+    let size = gate.size().await;
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    assert_eq!(gate.told_since(size).await, ["request_orphaned", "request_orphaned"]);
+    assert!(!gate.view(told).await.orphaned && gate.view(pending).await.orphaned && gate.view(approved).await.orphaned);
+    assert!(!gate.view(proposal.expect("a proposal")).await.orphaned, "a person's proposal stands in every inbox");
+    // Neither approved nor sent until the same call, or a question by the id, comes.
+    assert_eq!(refused_decision(gate.decide(&bea, pending, DecisionKind::Approve, ROLE).await), Code::RequestOrphaned);
+    assert!(matches!(gate.redeem(token.clone()).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::RequestOrphaned));
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    let orphaned = gate.told_since(size).await.into_iter().filter(|told| told == "request_orphaned").count();
+    assert_eq!(orphaned, 2, "once");
+    assert!(gate.store.hear_of_call(gate.moment(), name("billing"), call).await.expect("an outcome"));
+    assert_eq!(gate.approve(&bea, pending, ROLE).await.state, RequestState::Approved);
+    assert!(matches!(gate.freeze(gate.received("billing", "refund", None), &REFUND.replace("1500", "1501")).await,
+        FreezeOutcome::Joined(joined) if joined.was_orphaned));
+    assert!(matches!(gate.redeem(token).await, RedeemOutcome::Redeemed(_)));
+    // Both know their ids now, and a later start takes nobody for gone.
+    gate.store.heartbeat(gate.moment()).await.expect("a commit");
+    gate.reopen();
+    let size = gate.size().await;
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    assert!(!gate.told_since(size).await.contains(&"request_orphaned".to_owned()));
+    assert!(gate.store.verify(None).await.is_ok());
 }

@@ -80,12 +80,10 @@ async fn a_name_that_means_something_else_after_the_approval_runs_nothing() {
     let operation = gate.approve(&bea, request, "treasury").await.operation.expect("a quorum");
     let token = mint(&gate, operation, BEFORE).await.expect("as approved");
     let size = gate.size().await;
-    assert_eq!(redeem(&gate, token, AFTER).await, Err(Code::ReferentChanged));
-    assert_eq!(mint(&gate, operation, AFTER).await.err(), Some(Code::ReferentChanged));
-    assert_eq!(
-        gate.told_since(size).await,
-        ["token_refused:referent_changed", "token_refused:referent_changed", "operation_changed", "request_stale:referent_changed"]
-    );
+    assert_eq!(redeem(&gate, token.clone(), AFTER).await, Err(Code::ReferentChanged));
+    assert_eq!(gate.told_since(size).await, ["token_refused:referent_changed", "operation_changed", "request_stale:referent_changed"]);
+    assert_eq!(mint(&gate, operation, AFTER).await.err(), Some(Code::RequestStale));
+    assert_eq!(redeem(&gate, token, BEFORE).await, Err(Code::TokenUnknown), "dead, although the name means the same again");
     let view = gate.view(request).await;
     assert_eq!((view.state, view.end_code), (RequestState::Stale, Some(Code::ReferentChanged)));
     // Asked again it is another request, of what the name means now, and it names the earlier one.
@@ -95,6 +93,24 @@ async fn a_name_that_means_something_else_after_the_approval_runs_nothing() {
     let operation = gate.approve(&bea, again, "treasury").await.operation.expect("a quorum");
     let token = mint(&gate, operation, AFTER).await.expect("as approved");
     assert_eq!(redeem(&gate, token, AFTER).await, Ok(1));
+    assert!(gate.store.verify(None).await.is_ok());
+}
+
+/// A second attempt whose name means something else by the time of its redemption is a person's, at once.
+#[tokio::test]
+async fn a_second_attempt_whose_name_changed_after_the_minting_goes_to_a_person() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let FreezeOutcome::Created { request, .. } = freeze(&gate, Some(BEFORE)).await else { panic!("not created") };
+    let operation = gate.approve(&bea, request, "treasury").await.operation.expect("a quorum");
+    let token = mint(&gate, operation, BEFORE).await.expect("as approved");
+    let attempt = redeem(&gate, token, BEFORE).await.expect("as approved");
+    let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
+    gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
+    gate.advance_s(2);
+    let token = mint(&gate, operation, BEFORE).await.expect("as approved");
+    assert_eq!(redeem(&gate, token, AFTER).await, Err(Code::ReferentChanged));
+    let state = gate.store.operation(operation).await.expect("a reading").expect("an operation").state;
+    assert_eq!(state, OperationState::NeedsReconciliation);
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ async fn a_tool_that_left_the_agents_list_does_not_run() {
     );
     forge(&mut gate, &sql);
     assert!(matches!(gate.redeem(token).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::ToolNotListed));
-    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::ToolNotListed));
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestStale));
     let view = gate.view(request).await;
     assert_eq!((view.state, view.end_code), (RequestState::Stale, Some(Code::ToolNotListed)));
 }

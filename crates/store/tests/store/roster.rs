@@ -77,7 +77,7 @@ impl Gate {
         desktop
     }
 
-    async fn ask_for(&self, proposer: &Approver, change: ProposedChange) -> Result<RequestId, Refusal> {
+    pub async fn ask_for(&self, proposer: &Approver, change: ProposedChange) -> Result<RequestId, Refusal> {
         let (call, request, salt) = (self.call_id(), self.request_id(), self.salt());
         let asked = ProposeChange { proposer: proposer.person, change, call, request, salt };
         match self.store.propose_roster_change(self.moment(), asked).await.expect("an outcome") {

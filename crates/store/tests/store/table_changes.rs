@@ -240,8 +240,8 @@ async fn a_change_that_cannot_be_carried_out_ends_and_asks_no_person() {
     forge(&mut gate, "UPDATE effect_tables SET toml = 'v = 1' WHERE table_sha256 <> (SELECT table_sha256 FROM gate)");
     let size = gate.size().await;
     assert!(matches!(gate.carry_out_with(token).await, OwnToolOutcome::Refused(refusal) if refusal.code == Code::TableChangeInvalid));
-    // The token's checks say no before anything is redeemed, so the next round ends it.
-    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::TableChangeInvalid));
+    // The token's checks say no before anything is redeemed, and end it.
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestStale));
     assert!(gate.told_since(size).await.contains(&"request_stale:table_change_invalid".to_owned()));
     let view = gate.view(request).await;
     assert_eq!((view.state, view.operation.expect("an operation").state), (RequestState::Stale, OperationState::NotStarted));

@@ -116,7 +116,13 @@ async fn nothing_is_minted_or_redeemed_after_the_request_expired() {
     gate.advance_s(570);
     let token = gate.token(operation).await;
     gate.advance_s(30);
-    assert_eq!(refused(&gate, token.clone()).await, Code::RequestExpired);
+    let size = gate.size().await;
+    assert!(matches!(gate.redeem(token.clone()).await, RedeemOutcome::Refused(refusal) if refusal.code == Code::RequestExpired));
+    assert_eq!(
+        gate.told_since(size).await,
+        ["token_refused:request_expired", "operation_changed", "request_expired:request_expired"],
+        "it ends where that is found, in one transaction"
+    );
     assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestExpired));
     let view = gate.view(request).await;
     assert_eq!((view.state, view.operation.expect("an operation").state), (RequestState::Expired, OperationState::NotStarted));
@@ -132,6 +138,28 @@ async fn a_revocation_stops_a_token_that_is_out() {
     let token = gate.token(operation).await;
     assert!(matches!(gate.decide(&cem, request, DecisionKind::Revoke, ROLE).await, DecisionOutcome::Recorded(_)));
     assert_eq!(refused(&gate, token).await, Code::TokenUnknown);
+}
+
+/// What was stopped, or ended, while its delay lasts is refused for that: nobody is told to come back later.
+#[tokio::test]
+async fn what_ended_during_its_delay_is_refused_for_what_ended_it() {
+    const WIRE: &str = r#"{"account":"DE89370400440532013000","amount_minor":4200000,"currency":"EUR"}"#;
+    let (gate, _, bea, cem) = Gate::with_people().await;
+    let (_, request) = gate.wait_for("wire", WIRE).await;
+    gate.approve(&bea, request, "treasury").await;
+    let operation = gate.approve(&cem, request, "treasury").await.operation.expect("a quorum");
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::NotDue(at) if at > gate.now()));
+    assert!(matches!(gate.decide(&cem, request, DecisionKind::Revoke, "treasury").await, DecisionOutcome::Recorded(_)));
+    let size = gate.size().await;
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestRevoked));
+    assert_eq!(gate.told_since(size).await, ["token_refused:request_revoked"]);
+    // Revoked agents end what they asked for; what is stale is refused as stale.
+    let (_, request) = gate.wait_for("wire", &WIRE.replace("4200000", "4200001")).await;
+    gate.approve(&bea, request, "treasury").await;
+    let operation = gate.approve(&cem, request, "treasury").await.operation.expect("a quorum");
+    assert_eq!(gate.store.revoke_agent(gate.moment(), name("billing")).await.expect("an outcome"), AgentRevoked::Revoked { ended: 1 });
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::Refused(refusal) if refusal.code == Code::RequestStale));
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, Vec::new());
 }
 
 #[tokio::test]

@@ -243,14 +243,15 @@ impl Model {
     fn mint(&mut self) -> Outcome {
         match self.doing {
             Doing::Nothing => return "nothing to mint".to_owned(),
-            // Said first, whatever became of it.
-            _ if self.now < self.mint_at => return "not due".to_owned(),
+            Doing::Waits if self.now < self.mint_at => return "not due".to_owned(),
             Doing::Waits if self.now >= self.waits_until => {
                 self.end("expired");
                 return "refused: request_expired".to_owned();
             }
             Doing::Waits => {}
             Doing::InDoubt { .. } if self.may_try_again() => {}
+            // What was stopped before anything ran is refused for what stopped it.
+            Doing::Ended("not_started") => return format!("refused: {}", self.over().expect("what ended")),
             Doing::InDoubt { .. } | Doing::Runs { .. } | Doing::Ended(_) => return "refused: operation_state_wrong".to_owned(),
         }
         self.kill();
@@ -267,6 +268,7 @@ impl Model {
             Token::Good { .. } => {}
         }
         if self.request == "approved" && self.now >= self.waits_until {
+            self.end("expired");
             return "refused: request_expired".to_owned();
         }
         self.tokens[index] = Token::Used;

@@ -54,6 +54,7 @@ impl Real {
         };
         let outcome = real.carry_out(|store, moment| async move { store.freeze_call(moment, freeze).await });
         assert_eq!(outcome, FreezeOutcome::Created { call, request });
+        real.carry_out(|store, moment| async move { store.tell_call(moment, call).await });
         real
     }
 

@@ -18,6 +18,9 @@ const INVITE: Expected = Harmless("an invite leads to a proposal only, which an 
 const SESSION: Expected = Harmless("a session reads and asks; whatever counts is signed by a key that no database holds");
 const CHALLENGE: Expected = Harmless("a challenge only lets a signed statement in, which names it, its time and its request");
 const TOKEN: Expected = Harmless("a token that is not redeemed is fenced by the attempt on record, and by its own signature");
+const TOLD: Expected = Harmless(
+    "whoever was told and is called untold is waited for until it asks; the other way round it was approved by people all the same",
+);
 const JOIN: Expected = Harmless("a call that no longer joins waits for a decision of its own");
 const WRITE: Expected = Harmless("what a write was sent with stands in its record; nothing is sent from this column");
 const NOTE: Expected = Harmless("a note is signed, and whoever gets it verifies it");
@@ -46,6 +49,7 @@ pub const COLUMNS: &[(&str, Expected)] = &[
     ("calls.proposer", Refused),
     ("calls.run", JOIN),
     ("calls.says", DISPLAY),
+    ("calls.told", TOLD),
     ("calls.tool", Refused),
     ("checkpoints.note", NOTE),
     ("checkpoints.size", NOTE),
