@@ -21,6 +21,9 @@ pub const DENY: CargoTool = CargoTool { name: "cargo-deny", version: "0.20.2", a
 /// Plants defects and sees whether a test fails.
 pub const MUTANTS: CargoTool = CargoTool { name: "cargo-mutants", version: "27.1.0", arguments: &[] };
 
+/// Runs the tests against each planted defect and stops at the first that fails.
+pub const NEXTEST: CargoTool = CargoTool { name: "cargo-nextest", version: "0.9.143", arguments: &[] };
+
 impl CargoTool {
     /// The program of this version, if it is there.
     pub fn find(&self, root: &Path) -> Option<PathBuf> {
@@ -29,7 +32,8 @@ impl CargoTool {
         let on_path = command::find(self.name, &[]);
         std::iter::once(own.join(name)).chain(on_path).find(|program| {
             let version = command::answer(&program.to_string_lossy(), &["--version"]);
-            version.is_some_and(|version| version.split_whitespace().last() == Some(self.version))
+            // Its name, the version, and for some of them a commit and a day.
+            version.is_some_and(|version| version.split_whitespace().nth(1) == Some(self.version))
         })
     }
 

@@ -60,6 +60,7 @@ pub fn all(root: &Path, consent: Consent, purpose: Purpose) -> Result<Node, Stop
         Purpose::LongTest => {
             cargo_tools::DENY.ready(root, consent)?;
             cargo_tools::MUTANTS.ready(root, consent)?;
+            cargo_tools::NEXTEST.ready(root, consent)?;
         }
     }
     Ok(node)
