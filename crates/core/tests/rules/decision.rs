@@ -11,6 +11,7 @@ use vidimus_core::decision::{
 use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest, Need};
 use vidimus_core::ids::{Environment, GateId, RequestId};
 use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::limits::APP_VERSION_BYTES_MAX;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::paseto;
 use vidimus_core::request::{RequestInput, RequestState};
@@ -115,6 +116,21 @@ fn approval(seed: u8, role: &str) -> Approval {
 type Spoil = fn(&mut World);
 
 #[test]
+fn the_consoles_version_is_short_and_printable() {
+    let with = |version: String| {
+        let mut world = world();
+        world.statement.app_version = version;
+        world.outcome().err()
+    };
+    assert_eq!(with("v".repeat(APP_VERSION_BYTES_MAX)), None, "as long as it may be");
+    assert_eq!(with("v".repeat(APP_VERSION_BYTES_MAX + 1)), Some(Code::FieldMalformed), "one more");
+    assert_eq!(with(" ~".to_owned()), None, "the ends of what is printable");
+    for other in ["\n", "\u{7f}", "é", "\u{1f}"] {
+        assert_eq!(with(other.to_owned()), Some(Code::FieldMalformed), "{other:?}");
+    }
+}
+
+#[test]
 fn a_valid_decision_counts() {
     let judgement = world().outcome().expect("counts");
     assert_eq!(judgement.input, RequestInput::Approve { quorum: true });
@@ -209,6 +225,22 @@ fn each_broken_rule_has_its_own_code() {
         spoil(&mut world);
         assert_eq!(world.outcome().err(), Some(*code), "{what}");
     }
+}
+
+#[test]
+fn who_takes_an_approval_back_counts_no_more_and_the_others_do() {
+    let mut world = world();
+    let mut draft = draft(&world.roster);
+    draft.needs[0].quorum = 3;
+    world.frozen = FrozenRequest::freeze(draft).expect("frozen");
+    world.statement.request_sha256 = world.frozen.request_sha256();
+    world.statement.args_sha256 = world.frozen.args_sha256();
+    world.statement.decision = DecisionKind::Retract;
+    let after = |world: &World| world.outcome().map(|judgement| (judgement.input, judgement.state, judgement.given, judgement.needed));
+    world.approvals = vec![approval(2, "billing-approver")];
+    assert_eq!(after(&world), Ok((RequestInput::Retract, RequestState::Pending, 0, 3)));
+    world.approvals.push(approval(1, "billing-approver"));
+    assert_eq!(after(&world), Ok((RequestInput::Retract, RequestState::Pending, 1, 3)));
 }
 
 fn stop(roster: &mut Roster, seed: u8) {
