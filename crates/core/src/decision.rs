@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use crate::bytes::{Digest, Nonce, Salt, tagged};
 use crate::code::{Code, Refusal};
 use crate::dsse::Envelope;
-use crate::frozen::{FrozenRequest, Need};
+use crate::frozen::{Draft, FrozenRequest, Need};
 use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
 use crate::json::{Fields, Json, Limits, parse_canonical};
 use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
 use crate::request::{self, RequestInput, RequestState};
-use crate::roster::{ADMIN, KeyUse, Roster, RosterChange};
+use crate::roster::{ADMIN, KeyUse, Person, Roster, RosterChange};
 use crate::sign::{PublicKey, SecretKey};
 use crate::statement::same_gate;
 use crate::table::{TABLE_CHANGE, Table, TableChange, next_table};
@@ -533,7 +533,7 @@ pub fn proposed_table(frozen: &FrozenRequest, previous: &Table, text: &str) -> R
     Ok((next, change))
 }
 
-/// Whether this person may decide on this request in this role. True: as the only admin, on their own proposal.
+/// Whether this person may decide on this request in this role. True: as the only admin, on what they proposed or gain by.
 ///
 /// *Errors*: `role_not_needed`, `role_not_held`, `self_approval`.
 pub fn may_decide(approver: &PersonId, role: &Name, frozen: &FrozenRequest, escalated: bool, roster: &Roster) -> Result<bool, Refusal> {
@@ -554,14 +554,30 @@ pub fn may_decide(approver: &PersonId, role: &Name, frozen: &FrozenRequest, esca
     let of_gate = [ROSTER_CHANGE, TABLE_CHANGE].contains(&members.tool.as_str());
     let own_change = of_gate && role.as_str() == ADMIN && roster.is_sole_admin(approver);
     let behalf = members.on_behalf_of.as_deref() == Some(approver.to_string().as_str());
-    if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (members.proposer == Some(*approver) && !own_change) {
+    let of_their_own = members.proposer == Some(*approver) || gains_by(members, person);
+    if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (of_their_own && !own_change) {
         return Err(refuse(
             Code::SelfApproval,
             "/approver",
-            "the request comes from this approver or an agent of theirs; somebody else must decide",
+            "the request comes from this approver or an agent of theirs, or brings them a role or keys; somebody else must decide",
         ));
     }
-    Ok(own_change && members.proposer == Some(*approver))
+    Ok(own_change && of_their_own)
+}
+
+/// Whether the change of the roster brings this person a role or keys: whoever proposed it, nobody decides on that for
+/// themselves. What only takes away may be consented to.
+fn gains_by(members: &Draft, person: &Person) -> bool {
+    if members.tool.as_str() != ROSTER_CHANGE {
+        return false;
+    }
+    let Ok(change) = RosterChange::parse(&members.args) else { return false };
+    *change.person() == person.person
+        && match change {
+            RosterChange::Admit(_) | RosterChange::AddKeys(_) => true,
+            RosterChange::SetRoles { roles, .. } => !roles.is_subset(&person.roles),
+            RosterChange::Remove { .. } => false,
+        }
 }
 
 /// Whether a statement of a person arrives while it is worth something.

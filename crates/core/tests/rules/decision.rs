@@ -15,12 +15,12 @@ use vidimus_core::limits::APP_VERSION_BYTES_MAX;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::paseto;
 use vidimus_core::request::{RequestInput, RequestState};
-use vidimus_core::roster::{Roster, RosterChange};
+use vidimus_core::roster::{NewKeys, Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, TokenClaims};
 
-use crate::house::{ARGS, admission, at, draft, name, person, roster_of, secret};
+use crate::house::{ARGS, admission, at, draft, name, names, person, roster_of, secret};
 
 /// Persons: 1 admin and approver, 2 approver, 3 approver and treasury, 4 support lead.
 fn roster() -> Roster {
@@ -308,6 +308,61 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
         let found = decision::may_decide(&person(1), &name("admin"), &frozen, false, roster).map_err(|refusal| refusal.code);
         assert_eq!(found, expected, "{tool}");
     }
+}
+
+#[test]
+fn nobody_decides_on_what_they_gain_whoever_proposed_it() {
+    let sole = roster_of(&[(1, &["admin"]), (3, &["billing-approver"])], None);
+    let two = roster_of(&[(1, &["admin"]), (2, &["admin"]), (3, &["billing-approver"])], None);
+    let keys = |seed: u8| NewKeys {
+        person: person(1),
+        approval_key: secret(seed).public(),
+        device_key: secret(seed + 1).public(),
+        label: "second".to_owned(),
+    };
+    let changes = [
+        (RosterChange::SetRoles { person: person(1), roles: names(&["admin", "billing-approver"]) }, true),
+        (RosterChange::SetRoles { person: person(1), roles: names(&["auditor"]) }, true),
+        (RosterChange::SetRoles { person: person(1), roles: names(&["billing-approver"]) }, true),
+        (RosterChange::AddKeys(keys(60)), true),
+        (RosterChange::SetRoles { person: person(1), roles: BTreeSet::new() }, false),
+        (RosterChange::Remove { person: person(1) }, false),
+    ];
+    for (change, gains) in changes {
+        for (roster, decider, expected) in
+            [(&two, 1, if gains { Err(Code::SelfApproval) } else { Ok(false) }), (&two, 2, Ok(false)), (&sole, 1, Ok(gains))]
+        {
+            // The only admin cannot remove themselves: no such change can be made.
+            let Ok(args) = change.to_args(roster) else { continue };
+            let mut draft = draft(roster);
+            draft.agents = Vec::new();
+            draft.proposer = Some(person(3));
+            draft.tool = name("gate.roster.change");
+            draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
+            draft.args = args;
+            let frozen = FrozenRequest::freeze(draft).expect("frozen");
+            let found = decision::may_decide(&person(decider), &name("admin"), &frozen, false, roster).map_err(|refusal| refusal.code);
+            assert_eq!(found, expected, "{:?} by {decider}", change.kind());
+        }
+    }
+}
+
+#[test]
+fn an_admin_who_stops_all_others_does_not_become_the_only_one() {
+    let mut roster = roster_of(&[(1, &["admin"]), (2, &["admin"])], None);
+    stop(&mut roster, 1);
+    let mut draft = draft(&roster);
+    draft.agents = Vec::new();
+    draft.proposer = Some(person(2));
+    draft.tool = name("gate.roster.change");
+    draft.needs = vec![Need { role: name("admin"), quorum: 1, escalate_to: None }];
+    let of = |draft: Draft| {
+        let frozen = FrozenRequest::freeze(draft).expect("frozen");
+        decision::may_decide(&person(2), &name("admin"), &frozen, false, &roster).map_err(|refusal| refusal.code)
+    };
+    assert_eq!(of(draft.clone()), Err(Code::SelfApproval));
+    draft.proposer = Some(person(1));
+    assert_eq!(of(draft), Ok(false), "the one who was stopped comes back by keys of their own");
 }
 
 /// The frozen change that admits person `seed`, and the admin's approval of it.
