@@ -210,7 +210,7 @@ codes! {
     RoleNotNeeded = "role_not_needed",
     /// An approver does not hold the role.
     RoleNotHeld = "role_not_held",
-    /// A request comes from the approver or an agent of theirs.
+    /// A request comes from the approver or an agent of theirs, or brings the approver a role or keys.
     SelfApproval = "self_approval",
     /// A person has approved already.
     AlreadyApproved = "already_approved",
