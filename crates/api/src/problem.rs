@@ -205,6 +205,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::QuorumMissing
         | Code::ChallengeReplayed
         | Code::OperationKeyConflict
+        | Code::OperationKeyExpired
         | Code::BusinessEffectOpen
         | Code::AgentRevoked
         | Code::ReferentChanged

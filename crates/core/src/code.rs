@@ -151,6 +151,8 @@ codes! {
     CredentialInvalid = "credential_invalid",
     /// A call key was used for other arguments or another tool.
     OperationKeyConflict = "operation_key_conflict",
+    /// The provider may have forgotten an operation's key, so no attempt rests on it any more.
+    OperationKeyExpired = "operation_key_expired",
     /// An agent behind a request was revoked, or is not the one that was frozen.
     AgentRevoked = "agent_revoked",
     /// What an argument names is not what was approved any more.

@@ -116,9 +116,13 @@ pub(crate) fn opened(tx: &Tx<'_>, operation: &OperationKey) -> Result<Option<(Ti
         "UPDATE pages SET due_at = CASE WHEN look_again_at > ?1 THEN look_again_at END WHERE operation = ?2",
         params![tx.now.as_ms(), key],
     )?;
-    tx.find("SELECT armed_at, due_at FROM pages WHERE operation = ?1 ORDER BY armed_at DESC LIMIT 1", [key], |row| {
-        Ok((time(row, "armed_at")?, optional_time(row, "due_at")?))
-    })
+    standing(tx, operation)
+}
+
+/// Since when people are told about an operation, and when they are told again.
+pub(crate) fn standing(tx: &Tx<'_>, operation: &OperationKey) -> Result<Option<(Timestamp, Option<Timestamp>)>, StoreError> {
+    let newest = "SELECT armed_at, due_at FROM pages WHERE operation = ?1 ORDER BY armed_at DESC LIMIT 1";
+    tx.find(newest, [operation.to_string()], |row| Ok((time(row, "armed_at")?, optional_time(row, "due_at")?)))
 }
 
 /// It is still unknown: people are told again at this time.

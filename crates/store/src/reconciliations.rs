@@ -227,7 +227,8 @@ impl Store {
             .await
     }
 
-    /// Records that a person looks at an operation: nobody is paged about it any more.
+    /// Records that a person who can still settle an operation looks at it: nobody is paged about it any more. A look of anybody
+    /// else changes nothing.
     pub async fn open_operation(
         &self,
         moment: Moment,
@@ -630,6 +631,10 @@ fn open(tx: &mut Tx<'_>, stored: &StoredOperation, person: PersonId) -> Attempt<
     if stored.now_at.state != OperationState::NeedsReconciliation {
         return refuse(Code::OperationStateWrong, format!("the operation is `{}` and waits for nobody", stored.now_at.state));
     }
+    // Whoever has no say left must not silence what calls for somebody who has.
+    if !can_settle(tx, stored, &person)? {
+        return Ok(pages::standing(tx, &stored.operation)?.and_then(|(_, look_again_at)| look_again_at));
+    }
     let Some((since, look_again_at)) = pages::opened(tx, &stored.operation)? else { return Ok(None) };
     let leaves = tx.list(
         "SELECT leaf FROM records WHERE operation = ?1 AND type = ?2 AND at_ms >= ?3",
@@ -647,4 +652,20 @@ fn open(tx: &mut Tx<'_>, stored: &StoredOperation, person: PersonId) -> Attempt<
     let entry = Entry::new(RecordType::OperationOpened, Json::object([("by", by.into())])).of_operation(stored.operation);
     tx.stage(Entry { request, ..entry.readable_by(roles) })?;
     Ok(look_again_at)
+}
+
+/// Whether this person may answer for the operation and has not said yet what happened.
+fn can_settle(tx: &mut Tx<'_>, stored: &StoredOperation, person: &PersonId) -> Attempt<bool> {
+    let on_record = tx.log().operation(&stored.operation)?;
+    let made = Made::load(tx, stored, &on_record)?;
+    let subject = made.subject()?;
+    let gate = tx.gate()?;
+    let roster = &gate.roster()?.roster;
+    let Some(holder) = roster.person(person) else { return Ok(false) };
+    if !holder.roles.iter().any(|role| subject.eligible(person, role, roster).is_ok()) {
+        return Ok(false);
+    }
+    let answers = tx.log().answers(&stored.operation, &subject, roster)?;
+    let last = answers.iter().rfind(|given| given.approver == *person && given.answer != Answer::Note);
+    Ok(last.is_none_or(|given| given.answer == Answer::StillUnknown))
 }

@@ -5,7 +5,7 @@ use vidimus_core::ids::RequestId;
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, NextStep, OperationInput, OperationKey};
 use vidimus_core::record::RecordType;
-use vidimus_core::table::Idempotency;
+use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
 
 use crate::codec::parsed;
@@ -238,7 +238,7 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
     };
     let on_record = log.operation(&stored.operation)?;
     let key_valid = match &row.idempotency {
-        Idempotency::Key { key_valid_s, .. } => on_record.first_redeemed_at.is_some_and(|at| now < at.plus_s(*key_valid_s)),
+        Idempotency::Key { .. } => on_record.first_redeemed_at.and_then(|at| key_ends_at(row, at)).is_some_and(|end| now < end),
         Idempotency::Status(_) | Idempotency::None => false,
     };
     Ok(operation::next_step(&row.idempotency, on_record.attempts, key_valid, checks_hold))
@@ -277,4 +277,12 @@ fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<(Vec<O
 fn has_live_token(db: &Connection, operation: &OperationKey, now: i64) -> Result<bool, StoreError> {
     let sql = "SELECT 1 FROM tokens WHERE operation = ?1 AND state = 'minted' AND expires_at > ?2";
     Ok(db.prepare_cached(sql)?.exists(params![operation.to_string(), now])?)
+}
+
+/// Until when the provider remembers the key of an operation that was first redeemed at `first`; `None` where no attempt rests on that.
+pub(crate) fn key_ends_at(row: &Row, first: Timestamp) -> Option<Timestamp> {
+    match &row.idempotency {
+        Idempotency::Key { key_valid_s, .. } => Some(first.plus_s(*key_valid_s)),
+        Idempotency::Status(_) | Idempotency::None => None,
+    }
 }

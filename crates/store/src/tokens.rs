@@ -25,7 +25,7 @@ use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_req
 use crate::own_tools::OwnTool;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
-use crate::sweeps::next_step;
+use crate::sweeps::{key_ends_at, next_step};
 use crate::tx::{Attempt, Entry, Stop, Tx, list, refuse};
 use crate::{Moment, Store};
 
@@ -494,6 +494,19 @@ fn presented(tx: &Tx<'_>, redeem: &Redeem) -> Attempt<Presented> {
     Ok(Presented { stored, request })
 }
 
+/// Until when this attempt may send. An attempt rests on the provider's remembering what an earlier one may have done: it must
+/// not begin after that, and whoever is paused in between must find the lease over.
+fn lease_within_the_key(tx: &Tx<'_>, gate: &GateState, stored: &StoredOperation, lease_s: u64) -> Attempt<Timestamp> {
+    let lease_until = lease_end(tx.now, lease_s);
+    let first = tx.log().operation(&stored.operation)?.first_redeemed_at.unwrap_or(tx.now);
+    let Some(key_ends_at) = in_force(gate, stored).and_then(|row| key_ends_at(row, first)) else { return Ok(lease_until) };
+    if tx.now >= key_ends_at {
+        let message = format!("the provider may have forgotten the operation's key at {key_ends_at}; a person must find out what happened");
+        return refuse(Code::OperationKeyExpired, message);
+    }
+    Ok(lease_until.min(key_ends_at))
+}
+
 pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {
     let jti_sha256 = redeem.token.jti_sha256();
     let Presented { stored, request } = presented(tx, redeem)?;
@@ -503,6 +516,7 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
         return refuse(Code::RequestOrphaned, "the agent is gone and was never told; nothing runs until it asks again");
     }
     referents_hold(&request, &redeem.referents)?;
+    let lease_until = lease_within_the_key(tx, &gate, &stored, redeem.lease_s)?;
     let swapped = tx.execute(
         "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
         params![tx.now.as_ms(), jti_sha256.to_string()],
@@ -513,7 +527,6 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
     let claims_of_record = Json::object([("jti_sha256", jti_sha256.into()), ("attempt", redeem.token.claims().attempt.into())]);
     tx.stage(Entry::new(RecordType::TokenRedeemed, claims_of_record).of_request(request.request).of_operation(stored.operation))?;
     requests::advance(tx, &request, RequestInput::Redeem)?;
-    let lease_until = lease_end(tx.now, redeem.lease_s);
     let change = Change { lease_until: Some(lease_until), ..Change::of("the token was redeemed") };
     let next = operations::advance(tx, &stored, OperationInput::Redeem, change)?;
     Ok(Redeemed { operation: stored.operation, attempt: next.attempt, lease_until })

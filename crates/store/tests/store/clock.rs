@@ -248,3 +248,32 @@ async fn time_that_was_recorded_is_never_taken_back() {
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
     assert_eq!(gate.view(request).await.state, RequestState::Expired);
 }
+
+#[tokio::test]
+async fn an_attempt_ends_with_the_key_that_it_rests_on() {
+    for ms in [-1, 0] {
+        let (gate, _, bea, _) = Gate::with_people().await;
+        let (_, operation) = approved(&gate, &bea).await;
+        let attempt = gate.redeem_new_token(operation).await.attempt;
+        let first = gate.moment().now;
+        let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
+        gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
+        // The second attempt is permitted while the key is good, and a pause passes the key's end before its redemption.
+        gate.advance_ms(3_600_000 - 5_000);
+        assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint.len(), 1);
+        let token = gate.token(operation).await;
+        gate.advance_ms(5_000 + ms);
+        let redeemed = gate.redeem(token).await;
+        match redeemed {
+            RedeemOutcome::Redeemed(redeemed) if ms < 0 => {
+                assert_eq!(redeemed.lease_until, first.plus_s(3_600), "no lease outlives the key")
+            }
+            RedeemOutcome::Refused(refusal) if ms >= 0 => assert_eq!(refusal.code, Code::OperationKeyExpired),
+            other => panic!("{ms}: {other:?}"),
+        }
+        if ms >= 0 {
+            assert!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint.is_empty());
+            assert_eq!(state(&gate, operation).await, OperationState::NeedsReconciliation);
+        }
+    }
+}

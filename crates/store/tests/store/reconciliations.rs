@@ -367,11 +367,28 @@ async fn pages_repeat_until_somebody_looks_and_begin_again_when_it_is_time() {
     assert_eq!(again.len(), 1, "it is time to look again");
     send(&gate, &again[0]).await;
 
-    // One of two persons has answered: another is called.
+    // One of two persons has answered: another is called, and the first one's looking does not end that.
     say(&gate, &bea, operation, Answer::Happened, "treasury", &plain).await;
-    assert_eq!(pages(&gate).await.len(), 1);
+    let size = gate.size().await;
+    assert!(matches!(open(bea.person).await.expect("an outcome"), Opening::Opened { look_again_at: Some(_) }));
+    assert_eq!((pages(&gate).await.len(), gate.size().await), (1, size));
     let others = gate.store.open_operation(gate.moment(), operation, bea.person, names(&["billing-approver"])).await;
     assert_eq!(others.expect("an outcome"), Opening::NotFound);
+}
+
+#[tokio::test]
+async fn nobody_who_may_not_answer_ends_the_pages() {
+    let (gate, ada) = Gate::with_admin().await;
+    let lead = gate.admit(&ada, "Dora Example", &["support-lead"]).await;
+    let behind = gate.admit(&ada, "Emil Example", &["support-lead"]).await;
+    gate.add_agent("support", Some(behind.person)).await;
+    let operation = lost_write(&gate).await;
+    let open = |person: PersonId| gate.store.open_operation(gate.moment(), operation, person, names(&["support-lead"]));
+    let size = gate.size().await;
+    assert!(matches!(open(behind.person).await.expect("an outcome"), Opening::Opened { look_again_at: Some(_) }));
+    assert_eq!((pages(&gate).await.len(), gate.size().await), (1, size), "the agent is theirs: others are still told");
+    assert_eq!(open(lead.person).await.expect("an outcome"), Opening::Opened { look_again_at: None });
+    assert_eq!(pages(&gate).await, []);
 }
 
 #[tokio::test]
