@@ -98,7 +98,7 @@ texts! {
     CHECKS = "Checks";
     KNOWN = "known:";
     HERE = "here:";
-    FRICTION_RAISED = "more care: an equal effect happened before";
+    FRICTION_RAISED = "more care: an equal effect happened before, or a person said that it did not";
     COMPARED = "Compared with";
     NO_DIFFERENCE = "Every value is the same.";
     ADDED = "added";
@@ -270,7 +270,7 @@ texts! {
     FLAG_UNLABELLED = "unlabelled arguments";
     FLAG_ALIKE = "look-alike";
     FLAG_NEW = "new payee";
-    FLAG_EARLIER = "happened before";
+    FLAG_EARLIER = "asked for before";
     FLAG_FAULT = "cannot be approved";
 }
 

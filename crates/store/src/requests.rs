@@ -117,7 +117,7 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
     let since = tx.now.as_ms() - i64::try_from(EARLIER_S * 1000).unwrap_or(i64::MAX);
     let mut earlier: Vec<RequestId> = tx.list(
         "SELECT requests.request FROM requests JOIN operations USING (request)
-         WHERE business_sha256 = ?1 AND operations.state IN ('succeeded', 'partial') AND operations.ended_at >= ?2
+         WHERE business_sha256 = ?1 AND operations.state IN ('succeeded', 'partial', 'not_happened') AND operations.ended_at >= ?2
          ORDER BY operations.ended_at DESC LIMIT ?3",
         params![business_sha256.to_string(), since, EARLIER_MAX as i64],
         |row| parsed(row, "request"),

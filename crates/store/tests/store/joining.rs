@@ -36,7 +36,7 @@ const TABLE: &str = "
     withdrawn            | names     conflict            | names             fresh             | fresh
     stale                | names     conflict            | names             fresh             | fresh
     failed               | names     conflict            | names             fresh             | fresh
-    not_happened         | names     conflict            | names             fresh             | fresh
+    not_happened         | names     conflict            | names             names             | names
 ";
 
 fn run(seed: u8) -> RunId {
