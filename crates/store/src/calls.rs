@@ -118,6 +118,11 @@ pub enum Withdrawal {
     Refused(Refusal),
 }
 
+/// From what waits, which is bounded, to the agent that it is of: an agent's calls only grow in number. The index is of both states,
+/// so both are named.
+pub(crate) const WAITING_OF_AGENT: &str = "SELECT count(*) FROM requests CROSS JOIN calls USING (call)
+    WHERE requests.state IN ('pending', 'approved') AND requests.state = 'pending' AND calls.agent = ?1";
+
 impl Store {
     /// Freezes a money call and creates its request, or joins it to the earlier call that it repeats.
     pub async fn freeze_call(&self, moment: Moment, freeze: FreezeCall) -> Result<FreezeOutcome, StoreError> {
@@ -202,13 +207,7 @@ fn freeze_call(tx: &mut Tx<'_>, freeze: &FreezeCall) -> Attempt<FreezeOutcome> {
     let gate = tx.gate()?;
     let row = gate.table.row(&received.tool).filter(|row| row.effect == Effect::Money);
     let row = row.ok_or_else(|| Refusal::new(Code::ToolWrong, "the tool's row is not money; route the call again"))?;
-    let waiting: u32 = tx
-        .find(
-            "SELECT count(*) FROM requests JOIN calls USING (call) WHERE calls.agent = ?1 AND requests.state = 'pending'",
-            [received.agent.as_str()],
-            |row| row.get(0),
-        )?
-        .unwrap_or(0);
+    let waiting: u32 = tx.find(WAITING_OF_AGENT, [received.agent.as_str()], |row| row.get(0))?.unwrap_or(0);
     let pending_max = gate.table.agent(&received.agent).map_or(0, |list| list.pending_max);
     if waiting >= pending_max {
         return refuse(Code::PendingLimitReached, format!("`{waiting}` requests of this agent wait already; wait for decisions first"));

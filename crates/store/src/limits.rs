@@ -7,8 +7,13 @@ pub const QUEUE_MAX: usize = 1024;
 pub const BATCH_MAX: usize = 256;
 
 /// Pages of the database that the writing connection keeps. *Unit*: KiB. Keys are digests, so each use case touches pages all over the
-/// indices: with SQLite's 2 MiB a call reads more of them from the file with every request ever made.
-pub const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// indices: with SQLite's 2 MiB a call reads more of them from the file with every request ever made. Not more either: whenever
+/// a page of an index was split, SQLite looks through all pages that it keeps as it commits.
+pub const WRITER_CACHE_KIB: i64 = 16 * 1024;
+
+/// Pages in the log file after which they are moved into the database. *Unit*: pages of 4 KiB. A page that changes with every
+/// commit is moved once in so many instead of once in a thousand; the file and what a start reads stay at some 16 MiB.
+pub const LOG_FILE_PAGES: i64 = 4_000;
 
 /// Pages that one reading connection keeps. *Unit*: KiB.
 pub const READER_CACHE_KIB: i64 = 8 * 1024;

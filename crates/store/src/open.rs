@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::OpenError;
-use crate::limits::{BUSY_TIMEOUT_MS, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
+use crate::limits::{BUSY_TIMEOUT_MS, LOG_FILE_PAGES, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
 use crate::migrations;
 
 /// "VIDI": marks a file as a gate's database.
@@ -70,6 +70,7 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     }
     assert_pragmas(&db, PRAGMAS)?;
     keep_pages(&db, WRITER_CACHE_KIB)?;
+    db.pragma_update(None, "wal_autocheckpoint", LOG_FILE_PAGES)?;
     migrations::migrate(&mut db)?;
     Ok(db)
 }
