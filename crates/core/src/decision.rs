@@ -434,10 +434,16 @@ pub(crate) fn count(needs: &[Need], escalated: bool, given: &[(PersonId, &Name)]
 /// The approval that an envelope on record stands for, read from its signed bytes and from nothing that is stored beside
 /// them: whoever can write the ledger cannot make one run that nobody signed.
 ///
-/// Checked at mint and at redeem, each time anew.
+/// Asked at mint and at redeem, each time anew; the signature of one text under one roster is verified once.
 /// *Errors*: those of [`verify`], `request_wrong`, `tool_wrong`, `bytes_differ`, `row_stale`, `approval_missing`.
 pub fn approval_on_record(envelope: &Envelope, frozen: &FrozenRequest, roster: &Roster) -> Result<(Approval, Digest), Refusal> {
-    let verified = verify(envelope, roster)?;
+    approval_of(&verify(envelope, roster)?, frozen)
+}
+
+/// What a decision that was verified before says about this request, as an approval.
+///
+/// *Errors*: those of [`approval_on_record`] but for the signature's.
+pub fn approval_of(verified: &VerifiedDecision, frozen: &FrozenRequest) -> Result<(Approval, Digest), Refusal> {
     let statement = verified.statement();
     if statement.decision != DecisionKind::Approve {
         return Err(refuse(Code::ApprovalMissing, "/decision", "a decision on record that counts as approval is none; nothing runs"));

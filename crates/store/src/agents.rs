@@ -13,6 +13,7 @@ use crate::codec::{optional_text, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::GateState;
+use crate::kept;
 use crate::limits::CHAIN_MAX;
 use crate::on_record::LogView;
 use crate::operations::load_request;
@@ -131,7 +132,7 @@ impl LogView<'_> {
         let leaves = list(self.db, sql, [agent.as_str()], |row| row.get::<_, String>(0))?;
         let mut found = None;
         for leaf in &leaves {
-            let record = AuditRecord::parse(leaf.as_bytes())?;
+            let record = kept::record(leaf)?;
             if record.claim("agent") != Some(agent.as_str()) {
                 continue;
             }

@@ -22,6 +22,7 @@ use crate::challenges::issued_challenge;
 use crate::codec::{count, optional_parsed, optional_text, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
+use crate::kept;
 use crate::log::to_i64;
 use crate::operations;
 use crate::requests;
@@ -170,8 +171,8 @@ fn judge_and_record(
     approver: &mut Option<PersonId>,
 ) -> Attempt<DecisionReceipt> {
     let gate = tx.gate()?;
-    let roster = &gate.roster()?.roster;
-    let verified = decision::verify(&decision.envelope, roster)?;
+    let roster = gate.roster()?;
+    let verified = kept::verified_decision(envelope, roster)?;
     *approver = Some(verified.statement().approver);
     let row = gate.table.row(&stored.frozen.members().tool);
     let on_record = tx.log().decisions(&stored.request)?;
@@ -189,7 +190,7 @@ fn judge_and_record(
         row_sha256: row.map(|row| row.digest()),
         // Without a row nothing can be rendered; the row's absence is what the rule then refuses.
         shown_sha256: row.map_or(Ok(verified.statement().shown_sha256), |row| shown_sha256(stored, row))?,
-        roster,
+        roster: &roster.roster,
         challenge,
         approvals: &approvals,
         now: tx.now,

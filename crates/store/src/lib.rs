@@ -18,6 +18,7 @@ mod error;
 mod escalations;
 mod frozen_texts;
 mod gate;
+mod kept;
 mod ledger;
 mod ledger_verification;
 pub mod limits;

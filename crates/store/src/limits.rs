@@ -76,6 +76,13 @@ pub const FROZEN_KEPT_MAX: usize = 64;
 /// The largest of them. *Unit*: bytes. Larger ones are rare, and would hold memory for nothing.
 pub const FROZEN_KEPT_BYTES_MAX: usize = 16 * 1024;
 
+/// Leaves, and verified decisions, that each thread keeps as it read them. *Unit*: texts; up to twice as many are held. More than
+/// the decisions of one batch ask for, their agents' records included.
+pub const TEXTS_KEPT_MAX: usize = 128;
+
+/// The largest of them. *Unit*: bytes. Larger ones are rare, and would hold memory for nothing.
+pub const TEXT_KEPT_BYTES_MAX: usize = 8 * 1024;
+
 /// The life of a lease at most. *Unit*: seconds. The default is the caller's; it renews while it works.
 pub const LEASE_S_MAX: u64 = 300;
 

@@ -1,10 +1,12 @@
 //! What the log says of one request and one operation. Where money may move, the log is believed and not the columns
 //! beside it: a head that was signed outside the database stands behind the log, nothing stands behind a column.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement};
+use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement, VerifiedDecision};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, PersonId, RequestId};
 use vidimus_core::operation::{OperationKey, OperationState};
@@ -14,6 +16,7 @@ use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
 use crate::error::StoreError;
+use crate::kept;
 use crate::limits::LEASE_S_MAX;
 use crate::rows::StoredOperation;
 use crate::tx::{Attempt, list, refuse};
@@ -93,7 +96,7 @@ impl<'a> LogView<'a> {
         )?;
         let mut found = OperationOnRecord::default();
         for leaf in &leaves {
-            found.take(AuditRecord::parse(leaf.as_bytes())?)?;
+            found.take(&*kept::record(leaf)?)?;
         }
         Ok(found)
     }
@@ -128,7 +131,7 @@ impl<'a> LogView<'a> {
         let leaves = list(self.db, &sql, [&key], |row| row.get::<_, String>(0))?;
         let mut found = DecisionsOnRecord::default();
         for leaf in &leaves {
-            let record = AuditRecord::parse(leaf.as_bytes())?;
+            let record = kept::record(leaf)?;
             match record.record_type {
                 RecordType::RequestOrphaned => found.orphaned = record.claims.member("orphaned") == Some(&true.into()),
                 RecordType::RequestEscalated => found.escalated = true,
@@ -136,7 +139,7 @@ impl<'a> LogView<'a> {
                     found.ended = Some(record.record_type);
                 }
                 _ => {
-                    for envelope in record.envelopes {
+                    for envelope in &record.envelopes {
                         found.take(envelope)?;
                     }
                 }
@@ -160,14 +163,14 @@ impl DecisionsOnRecord {
         Ok(())
     }
 
-    fn take(&mut self, envelope: Envelope) -> Result<(), Refusal> {
+    fn take(&mut self, envelope: &Envelope) -> Result<(), Refusal> {
         let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
         let approver = statement.approver;
         self.challenges.push(statement.challenge);
         match statement.decision {
             DecisionKind::Approve => {
                 let approval = Approval { approver, role: statement.role, key_sha256: statement.key_sha256 };
-                self.standing.push((approver, approval, envelope));
+                self.standing.push((approver, approval, envelope.clone()));
             }
             DecisionKind::Retract => self.standing.retain(|(person, ..)| *person != approver),
             DecisionKind::Deny | DecisionKind::Revoke => self.stopped = Some(statement.decision),
@@ -186,12 +189,13 @@ impl DecisionsOnRecord {
         self.standing.iter().map(|(_, approval, _)| approval.clone()).collect()
     }
 
-    /// Whether these envelopes of the ledger are the approvals that the log knows, and nothing stopped the request.
+    /// Whether these decisions of the ledger are the approvals that the log knows, and nothing stopped the request.
     ///
     /// *Errors*: `request_not_approved`, `ledger_contradicted`.
-    pub(crate) fn agree(&self, envelopes: &[Envelope]) -> Attempt<()> {
+    pub(crate) fn agree(&self, decisions: &[Arc<VerifiedDecision>]) -> Attempt<()> {
         self.goes_on()?;
-        if self.standing.len() == envelopes.len() && self.standing.iter().all(|(_, _, known)| envelopes.contains(known)) {
+        let is_one = |known: &Envelope| decisions.iter().any(|decision| decision.envelope() == known);
+        if self.standing.len() == decisions.len() && self.standing.iter().all(|(_, _, known)| is_one(known)) {
             return Ok(());
         }
         refuse(Code::LedgerContradicted, "the approvals in the ledger are not the standing ones of the log; nothing runs, compare both")
@@ -199,7 +203,7 @@ impl DecisionsOnRecord {
 }
 
 impl OperationOnRecord {
-    fn take(&mut self, record: AuditRecord) -> Result<(), StoreError> {
+    fn take(&mut self, record: &AuditRecord) -> Result<(), StoreError> {
         match record.record_type {
             RecordType::TokenRedeemed | RecordType::WriteIntended => {
                 self.attempts += 1;
@@ -209,7 +213,7 @@ impl OperationOnRecord {
                 if record.record_type == RecordType::WriteIntended {
                     self.state = Some(OperationState::Executing);
                     let agent = record.claim("agent").map(Name::parse).transpose()?;
-                    self.write = Some(WriteOnRecord { agent, roles: record.roles });
+                    self.write = Some(WriteOnRecord { agent, roles: record.roles.clone() });
                 }
             }
             RecordType::OperationChanged => {

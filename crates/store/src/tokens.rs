@@ -1,11 +1,12 @@
 //! Execution tokens: minted for one attempt after every check, redeemed once by compare-and-swap together with the
 //! operation's move. The database keeps digests of their ids only.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{Approval, approval_on_record, still_approved};
-use vidimus_core::dsse::Envelope;
+use vidimus_core::decision::{Approval, VerifiedDecision, approval_of, still_approved};
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::limits::TOKEN_TTL_S_MAX;
@@ -19,7 +20,8 @@ use crate::agents::agents_hold;
 use crate::codec::{optional_text, parsed, text, time};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::gate::GateState;
+use crate::gate::{GateState, RosterState};
+use crate::kept;
 use crate::on_record::{LogView, OperationOnRecord};
 use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_request};
 use crate::own_tools::OwnTool;
@@ -286,18 +288,18 @@ pub(crate) fn still_holds(
     if in_force(gate, stored).is_none_or(|row| row.digest() != *signed_row) {
         return refuse(Code::RowStale, "the tool's row has changed since the call was frozen; nothing runs");
     }
-    let roster = &gate.roster()?.roster;
+    let roster = gate.roster()?;
     if let Some(own) = OwnTool::of(&stored.tool) {
         own.still_leads_on(log.db, gate, request)?;
     }
     // From the signed bytes alone: an edited row, or edited arguments under a good approval, end here.
     let members = request.frozen.members();
-    let envelopes = standing_envelopes(log.db, &request.request)?;
-    let signed = envelopes.iter().map(|envelope| approval_on_record(envelope, &request.frozen, roster)).collect::<Result<Vec<_>, _>>()?;
+    let decisions = standing_decisions(log.db, roster, &request.request)?;
+    let signed = decisions.iter().map(|decision| approval_of(decision, &request.frozen)).collect::<Result<Vec<_>, _>>()?;
     let (approvals, digests): (Vec<Approval>, Vec<Digest>) = signed.into_iter().unzip();
     let on_record = log.decisions(&request.request)?;
-    on_record.agree(&envelopes)?;
-    still_approved(&request.frozen, on_record.escalated, &approvals, roster)?;
+    on_record.agree(&decisions)?;
+    still_approved(&request.frozen, on_record.escalated, &approvals, &roster.roster)?;
     agents_hold(log, gate, request)?;
     if stored.operation != OperationKey::money(&members.tool, &members.request, &request.frozen.args_sha256()) {
         return refuse(Code::BytesDiffer, "the operation was reserved for another tool, request or other arguments; nothing runs");
@@ -306,13 +308,13 @@ pub(crate) fn still_holds(
     Ok(digests)
 }
 
-/// The signed approvals on record that were not retracted.
-fn standing_envelopes(db: &Connection, request: &RequestId) -> Attempt<Vec<Envelope>> {
+/// The approvals on record that were not retracted, their signatures verified under the roster in force.
+fn standing_decisions(db: &Connection, roster: &RosterState, request: &RequestId) -> Attempt<Vec<Arc<VerifiedDecision>>> {
     let texts =
         list(db, "SELECT envelope FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position", [request.to_string()], |row| {
             row.get::<_, String>("envelope")
         })?;
-    Ok(texts.iter().map(|text| Envelope::parse(text.as_bytes())).collect::<Result<_, _>>()?)
+    Ok(texts.iter().map(|text| kept::verified_decision(text, roster)).collect::<Result<_, _>>()?)
 }
 
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.
