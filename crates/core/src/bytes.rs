@@ -57,16 +57,20 @@ pub fn hex_encode(bytes: impl AsRef<[u8]>) -> String {
 
 /// Reads lowercase hexadecimal; `None` for anything else, uppercase included.
 pub fn hex_decode(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(hex_byte).collect()
+}
+
+fn hex_byte([high, low]: &[u8; 2]) -> Option<u8> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+    Some(digit(*high)? << 4 | digit(*low)?)
 }
 
 /// SHA-256 of `tag ‖ 0x00 ‖ parts`: one kind of digest can never stand for another.
@@ -170,9 +174,14 @@ impl Digest {
 }
 
 fn parse_digest(text: &str) -> Result<[u8; 32], Refusal> {
-    hex_decode(text)
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| Refusal::new(Code::DigestMalformed, "a digest is not 64 lowercase hexadecimal digits; write it as sha256sum does"))
+    let malformed = || Refusal::new(Code::DigestMalformed, "a digest is not 64 lowercase hexadecimal digits; write it as sha256sum does");
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let pairs: &[[u8; 2]; 32] = pairs.try_into().map_err(|_| malformed())?;
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        *byte = hex_byte(pair).ok_or_else(malformed)?;
+    }
+    if rest.is_empty() { Ok(bytes) } else { Err(malformed()) }
 }
 
 fn parse_random(text: &str) -> Result<[u8; 32], Refusal> {

@@ -3,6 +3,9 @@
 use crate::code::{Code, Refusal};
 use crate::limits::JSON_INTEGER_MAX;
 
+/// Digits of an integer that any double holds exactly. *Source*: 10¹⁵ < 2⁵³.
+const PLAIN_DIGITS_MAX: usize = 15;
+
 /// A number of JSON. It keeps its text; nothing is rounded by keeping it.
 ///
 /// *Invariant*: the text follows the grammar of RFC 8259 section 6. Equality is that of the text.
@@ -50,8 +53,21 @@ impl Number {
         self.shortest().ok_or_else(|| out_of_range(&self.lexeme))
     }
 
+    /// Whether this is an integer as canonical form writes it too. The shortest text of an integer that a double holds
+    /// exactly is its digits; other numbers have to be computed.
+    pub(super) fn is_plain(&self) -> bool {
+        match self.lexeme.as_bytes() {
+            [digit] => digit.is_ascii_digit(),
+            [b'1'..=b'9', rest @ ..] => rest.len() < PLAIN_DIGITS_MAX && rest.iter().all(u8::is_ascii_digit),
+            _ => false,
+        }
+    }
+
     /// Whether canonical form keeps the decimal value: `19.99`, `1.0`, `1e2` do, `9007199254740993` does not.
     pub fn is_exact(&self) -> bool {
+        if self.is_plain() {
+            return true;
+        }
         let canonical = self.shortest();
         match (Decimal::read(&self.lexeme), canonical.as_deref().and_then(Decimal::read)) {
             (Some(written), Some(canonical)) => written == canonical,
@@ -66,6 +82,9 @@ impl Number {
 
     /// The value, where it is exactly a non-negative integer of 64 bits (`1.0` and `1e2` are).
     pub fn as_u64(&self) -> Option<u64> {
+        if self.is_plain() {
+            return self.lexeme.parse().ok();
+        }
         Decimal::read(&self.lexeme)?.to_integer()?.try_into().ok()
     }
 
@@ -227,6 +246,19 @@ mod tests {
             assert_eq!(Number::from_checked(lexeme).canonical().as_deref(), Ok(canonical), "`{lexeme}`");
         }
         assert_eq!(Number::from_checked("1e400").canonical().expect_err("infinite").code, Code::JsonNumberOutOfRange);
+    }
+
+    #[test]
+    fn a_plain_integer_is_what_is_computed_for_it() {
+        for lexeme in ["0", "7", "10", "1500", "999999999999999", "100000000000000"] {
+            let number = Number::from_checked(lexeme);
+            assert!(number.is_plain(), "`{lexeme}`");
+            assert_eq!(number.canonical().as_deref(), Ok(lexeme));
+            assert_eq!(Decimal::read(lexeme), number.shortest().as_deref().and_then(Decimal::read));
+        }
+        for lexeme in ["-0", "-1", "1.0", "1e2", "0.5", "1000000000000000", "9007199254740993"] {
+            assert!(!Number::from_checked(lexeme).is_plain(), "`{lexeme}`");
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Json, Refusal> {
 /// *Source*: RFC 8785.
 pub fn parse_canonical(bytes: &[u8], limits: &Limits) -> Result<Json, Refusal> {
     let json = parse(bytes, limits)?;
-    if json.canonical()? != bytes {
+    if json.canonical_of_about(bytes.len())? != bytes {
         return Err(
             Refusal::new(Code::NotCanonical, "the bytes are not the canonical form of their document; write them per RFC 8785").at("")
         );
@@ -160,7 +160,8 @@ impl<'a> Parser<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Json, Refusal> {
         let mut members: Vec<(String, Json)> = Vec::new();
-        let mut names = BTreeSet::new();
+        // Kept from the first name on that does not follow the one before it: in ascending order none comes twice.
+        let mut names: Option<BTreeSet<String>> = None;
         self.at += 1;
         self.skip_space();
         if self.take(b'}') {
@@ -173,7 +174,9 @@ impl<'a> Parser<'a> {
             }
             let name = self.string()?;
             let path = || format!("/{}", pointer_token(&name));
-            if !names.insert(name.clone()) {
+            let ascends = names.is_none() && members.last().is_none_or(|(before, _)| *before < name);
+            let all = || members.iter().map(|(name, _)| name.clone()).collect();
+            if !ascends && !names.get_or_insert_with(all).insert(name.clone()) {
                 let message = "an object names a member twice; send each name once";
                 return Err(Refusal::new(Code::JsonDuplicateKey, message).at(path()));
             }
@@ -199,9 +202,8 @@ impl<'a> Parser<'a> {
         self.at += 1;
         loop {
             let start = self.at;
-            while self.peek().is_some_and(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
-                self.at += 1;
-            }
+            let rest = &self.bytes[start..];
+            self.at += rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\').unwrap_or(rest.len());
             // A run ends at an ASCII byte, which is never a part of a longer character, so each run stands for itself.
             let run = std::str::from_utf8(&self.bytes[start..self.at]).map_err(|error| {
                 let message = format!("a string is not UTF-8 at byte `{}`; send UTF-8", start + error.valid_up_to());
