@@ -21,6 +21,10 @@ use std::process::ExitCode;
 use figures::{Figure, Report};
 use house::Bench;
 
+/// The client shares the machine with what it measures, so it takes as little of it as it can.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A bench by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Name {
