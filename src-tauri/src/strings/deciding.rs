@@ -1,65 +1,185 @@
-//! The words of what can be done about a request besides approving and denying it.
+//! The words of approving and denying: panels, the value question, reasons, receipts.
+
+use vidimus_api::request::DenialKind;
 
 texts! {
-    FLAG_ORPHANED = "agent gone";
-    FLAG_ESCALATED = "waited too long: passed on";
-    MORE_TIME = "More time";
-    GIVE_MORE_TIME = "Give more time";
-    MORE_TIME_ENDED = "It no longer waits.";
-    WITHDRAW_MINE = "Withdraw mine";
-    WITHDRAW_HEADING = "Withdraw your approval";
-    WITHDRAW_WORDS = "Your approval no longer counts. The request keeps waiting; you or somebody else may still approve or deny it.";
-    STOP_IT = "Stop it";
-    STOP_HEADING = "Stop it before it runs";
-    STOP_WORDS = "Final. It will not be executed. The agent is told that a person stopped it; a changed call is a new request.";
-    NOT_TO_WITHDRAW = "There is no approval of yours that can still be withdrawn.";
-    NOT_TO_STOP = "There is nothing left to stop here.";
-    RUNS_NOW = "Approved. It is being sent now.";
-    REASONS_LATER = "What they gave as their reason is shown after you gave yours.";
-    KEPT_EXPIRED = "It expired while you were deciding. It was not executed. Your reason is kept here to copy. (E-EXP-2)";
-    KEPT = "What you typed is kept here to copy.";
-    COPY_TYPED = "Copy what you typed";
+    DECISION = "Decision";
+    DENY = "Deny";
+    START_APPROVING = "Start approving";
+    APPROVE = "Approve";
+    APPROVE_IRREVERSIBLE = "Approve: IRREVERSIBLE";
+    YOU_APPROVE = "You approve: ";
+    UNDO = "Undoing means: ";
+    WHY_RIGHT = "Why is this right? (kept in the audit log, signed)";
+    REASON_KIND_TICKET = "matches ticket";
+    REASON_KIND_PERSON = "checked with";
+    REASON_KIND_OTHER = "other";
+    REASON_HELP_TICKET = "id of the ticket";
+    REASON_HELP_PERSON = "person this was checked with";
+    REASON_HELP_OTHER = "reason, at least 15 characters";
+    REASON_LABEL = "2. Why is this right? At least 15 characters, kept in the audit log, signed";
+    REASON_NONE = "Say why this is right: pick one of the three and fill it in.";
+    REASON_TICKET = "Name the ticket this matches.";
+    REASON_PERSON = "Name the person this was checked with.";
+    REASON_SHORT = "The reason needs at least 15 characters that say something.";
+    REASON_TOO_LONG = "The text is too long. At most 2,000 characters are kept.";
+    PIN = "PIN";
+    PIN_NEEDED = "Enter your PIN to sign.";
+    PIN_NOT_NEEDED = "Your PIN of the last 15 minutes serves.";
+    CONTROL_ENTER = "Ctrl+Enter";
+    ANSWER = "Your answer";
+    ANSWER_FIRST = "Answer the question first.";
+    PICK_INSTEAD = "Cannot type? Pick the value instead";
+    HOLD_AFTER_ANSWERS = "Hold to approve (answer 1 and 2 first)";
+    HOLD_HELP = "Hold for 1.5 s, then let go on the button. Let go early or move away: nothing happens.";
+    HOLD_MORE = "keep holding ...";
+    HOLD_READY = "ready, let go";
+    HELD_TOO_SHORT = "It was not held for 1.5 s. Nothing was signed or sent.";
+    TWO_PRESSES = "Cannot hold? Use two presses instead";
+    PRESS_AGAIN = "Press again after 1.5 s, within 10 s.";
+    PRESS_LATER = "That was too soon. Press again.";
+    PRESS_ANEW = "That press belonged to an earlier state of this page. Nothing was signed. Press again.";
+    NO_PASTE = "Please type it; pasting skips the check.";
+    WHY_DENY = "Why? (one key)";
+    NOTE = "Note to the agent's owner (optional)";
+    DENIAL_NONE = "Pick why: 1 to 6.";
+    DENY_FINAL = "Final. A changed call is a new request, and its card will name this denial.";
+    DISCARD_TYPED = "Discard what you typed?";
+    DISCARD = "Discard";
+    KEEP = "Keep";
+    READY = "Everything has been on screen.";
+    NOT_FOCUSED = "This window is not in front.";
+    ARMING = "A moment ...";
+    IN_FLIGHT = "Your decision is on its way. It counts once.";
+    ALREADY_RECORDED = "Your decision is recorded.";
+    NOT_OPEN = "This window is closed.";
+    NEXT = "Next request";
 }
 
-pub fn waiting_for_another(given: u64, needed: u32, until: &str) -> String {
-    let person = if given == 1 { "a second person" } else { "another person" };
-    format!("{given} of {needed}. Waiting for {person} until {until}.")
+pub fn denial_kind(kind: DenialKind) -> &'static str {
+    match kind {
+        DenialKind::WrongAmount => "wrong amount",
+        DenialKind::WrongPayee => "wrong payee",
+        DenialKind::NotExpected => "not expected",
+        DenialKind::Duplicate => "duplicate",
+        DenialKind::NeedsPerson => "needs a person",
+        DenialKind::Other => "other",
+    }
 }
 
-pub fn runs_in(left: &str) -> String {
-    format!("Approved. It runs in {left} unless somebody stops it.")
+pub fn approve(act: &str) -> String {
+    format!("Approve: {act}")
 }
 
-pub fn more_time_until(until: &str, last: &str) -> String {
-    format!("It will wait until {until}. The last moment that can be given is {last}.")
+pub fn hold_to(act: &str) -> String {
+    format!("Hold to approve: {act}")
 }
 
-pub fn no_more_time(last: &str) -> String {
-    format!("More time is not possible: the last moment is {last}. It cannot be extended.")
+pub fn ask_amount(name: &str) -> String {
+    format!("Type the amount ({name}) exactly as you understand it:")
 }
 
-pub fn closing(left: &str, until: &str) -> String {
-    format!("{left} left. E gives more time, until {until}.")
+pub fn ask_tail(name: &str, characters: usize) -> String {
+    format!("Type the last {characters} characters of \"{name}\":")
 }
 
-pub fn orphaned(until: &str) -> String {
-    format!(
-        "The agent stopped waiting and was never told about this request. It can be approved when the agent asks again; otherwise it ends, at the latest at {until}."
-    )
+pub fn ask_whole(name: &str) -> String {
+    format!("Type the value of \"{name}\" exactly as it stands in the request:")
 }
 
-pub fn recorded_retracted(position: &str, at: &str) -> String {
-    format!("Your approval is withdrawn and that is recorded.  #{position}  {at}")
+pub fn answer_wait(left: &str) -> String {
+    format!("That was not the value in this request. Look again; another question follows in {left}.")
 }
 
-pub fn recorded_revoked(position: &str, at: &str) -> String {
-    format!("Stopped and recorded. It will not be executed.  #{position}  {at}")
+pub fn answers_paused(left: &str) -> String {
+    format!("Two answers were wrong. Approving this request is paused for {left}. Denying works.")
 }
 
-pub fn recorded_more_time(position: &str, at: &str) -> String {
-    format!("More time is given and recorded.  #{position}  {at}")
+pub fn unseen(unseen: usize, count: usize, all_pages: usize, pages: &[usize]) -> String {
+    let parts = if unseen == 1 { "1 part".to_owned() } else { format!("{unseen} parts") };
+    if all_pages == 1 {
+        format!("You have not seen {parts} of {count}. Space goes there.")
+    } else {
+        let pages: Vec<String> = pages.iter().map(ToString::to_string).collect();
+        format!("You have not seen {parts} of {count}, on page {}. Space goes there.", pages.join(", "))
+    }
 }
 
-pub fn reason_of_another(who: &str, reason: &str) -> String {
-    format!("{who}'s reason: {reason}")
+pub fn role_missing(needed: &str, held: &str) -> String {
+    let held = if held.is_empty() { "none" } else { held };
+    format!("You cannot decide this: it needs the role {needed}. You have: {held}.")
+}
+
+pub fn signing(at: &str) -> String {
+    format!("Signing on this computer, {at}")
+}
+
+pub fn sent(at: &str) -> String {
+    format!("Sent, {at}")
+}
+
+pub fn recorded_approved(position: &str, at: &str) -> String {
+    format!("Approved and recorded.  #{position}  {at}")
+}
+
+pub fn recorded_denied(position: &str, at: &str) -> String {
+    format!("Denied and recorded.  #{position}  {at}")
+}
+
+pub fn signed_by(label: &str) -> String {
+    format!("Signed by your key {label}.")
+}
+
+pub fn receipt_proof(position: &str, size: &str) -> String {
+    format!("Verified here: record {position} holds your signature and is in the signed log of {size} records.")
+}
+
+pub fn quorum(given: u32, needed: u32) -> String {
+    if given < needed {
+        format!("{given} of {needed} approvals. It does not run before the others are given.")
+    } else {
+        format!("{given} of {needed} approvals. It may run, once.")
+    }
+}
+
+/// Who approved before, and that the next one is another person.
+pub fn different_people(needed: u32) -> String {
+    format!("Needs {needed} different people.")
+}
+
+pub fn approved_by(number: usize, who: &str, at: &str) -> String {
+    format!("{number}. {who} approved {at}.")
+}
+
+pub fn receipt_hash(digest: &str) -> String {
+    format!("Hash: {digest}")
+}
+
+pub fn operation(state: &str, at: &str, attempt: Option<u64>) -> String {
+    let attempt = attempt.filter(|attempt| *attempt > 1).map(|attempt| format!(" (attempt {attempt})")).unwrap_or_default();
+    let words = match state {
+        "executing" => "Sent to the tool",
+        "succeeded" => "Executed: the tool answered that it is done",
+        "failed" => "Not executed: the tool refused it, nothing happened",
+        "unknown" => "Approved and sent, but the result is not known. Do not send it again. It is in Reconcile (E-EXE-2)",
+        "needs_reconciliation" => {
+            "Approved and sent, but the result could not be established. Do not send it again. A person answers it in Reconcile (E-EXE-2)"
+        }
+        "partial" => "A person established that part of it happened",
+        "not_happened" => "A person established that it did not happen",
+        "not_started" => "Never sent; nothing happened",
+        other => other,
+    };
+    format!("{at}  {words}{attempt}.")
+}
+
+pub fn tombstone(state: &str, by: Option<&str>, at: &str) -> String {
+    let words = match state {
+        "consumed" | "approved" => "approved",
+        other => other,
+    };
+    match by.filter(|_| matches!(state, "approved" | "consumed" | "denied" | "revoked")) {
+        Some(name) => format!("{words} by {name} {at}"),
+        None => format!("{words} {at}"),
+    }
 }
