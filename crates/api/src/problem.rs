@@ -174,7 +174,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::TokenMalformed
         | Code::CheckpointMalformed
         | Code::ProofMalformed => 400,
-        Code::CredentialInvalid | Code::KeyUnknown | Code::KeyWaiting | Code::KeyStopped => 401,
+        Code::CredentialInvalid | Code::KeyUnknown | Code::KeyWaiting | Code::KeyStopped | Code::KeyRemoved => 401,
         Code::ToolUnknown
         | Code::ToolNotListed
         | Code::NameMalformed

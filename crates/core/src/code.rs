@@ -104,6 +104,8 @@ codes! {
     KeyUnknown = "key_unknown",
     /// A key was stopped.
     KeyStopped = "key_stopped",
+    /// A key was in the roster once, and its person or the key is no longer there.
+    KeyRemoved = "key_removed",
     /// A key signed what only the other key may sign.
     KeyUseWrong = "key_use_wrong",
     /// A key waits for an administrator's confirmation.

@@ -119,6 +119,7 @@ async fn a_person_proposes_and_an_admin_decides() {
     admin.approve(request, "admin").await.expect("it counts");
     until("the removal", async || roster(&admin).await.person(&kim.person).is_none().then_some(())).await;
     assert_eq!(code_of(client.roster().await), "credential_invalid");
+    assert_eq!(code_of(kim.new_session().await.map(|_| ()).map_err(as_client)), "key_removed", "no stranger: somebody who can ask why");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::record::RecordType;
-use vidimus_core::roster::KeyUse;
+use vidimus_core::roster::{KeyUse, Roster};
 use vidimus_core::standing::{Standing, standing};
 use vidimus_core::statement::SessionStatement;
 use vidimus_core::time::Timestamp;
@@ -124,7 +124,11 @@ fn issue(tx: &mut Tx<'_>, challenge: SessionChallenge) -> Attempt<(Timestamp, Ti
         return refuse(Code::KeyUnknown, "nobody has enrolled at this gate yet; use the first admin's invite");
     };
     if let Err(refusal) = roster.roster.active_key(&challenge.key_sha256, KeyUse::Device) {
-        return Err(waiting(tx, &challenge.key_sha256)?.unwrap_or(refusal).into());
+        let told = match waiting(tx, &challenge.key_sha256)? {
+            Some(waits) => Some(waits),
+            None => removed(tx, &roster.roster, &challenge.key_sha256)?,
+        };
+        return Err(told.unwrap_or(refusal).into());
     }
     let expires_at = tx.now.plus_s(SESSION_CHALLENGE_TTL_S);
     // Whoever knows a key's digest may ask for its challenges, so one that somebody else asked for never drives out another.
@@ -146,6 +150,21 @@ fn waiting(tx: &Tx<'_>, key_sha256: &Digest) -> Result<Option<Refusal>, StoreErr
     )?;
     let waits = states.is_some_and(|(request, operation)| standing(Some(request), operation) == Standing::Open);
     Ok(waits.then(|| Refusal::new(Code::KeyWaiting, "the enrolment waits for an administrator; try again after it was confirmed")))
+}
+
+/// A key that an earlier roster names, and the one in force does not, is told so: its holder is no stranger, and can ask why.
+fn removed(tx: &Tx<'_>, roster: &Roster, key_sha256: &Digest) -> Result<Option<Refusal>, StoreError> {
+    if roster.key(key_sha256).is_some() {
+        return Ok(None);
+    }
+    // Only a key that was once handed in is looked for in the rosters: what strangers ask costs one look into an index.
+    let was_there = tx.find(
+        "SELECT version FROM enrolments JOIN rosters ON instr(rosters.text, device_key) > 0 WHERE device_sha256 = ?1 LIMIT 1",
+        [key_sha256.to_string()],
+        |row| row.get::<_, i64>("version"),
+    )?;
+    let removed = || Refusal::new(Code::KeyRemoved, "the holder of this key was taken off the roster; ask an administrator");
+    Ok(was_there.map(|_| removed()))
 }
 
 fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
