@@ -45,6 +45,8 @@ pub enum KeyState {
     Waiting,
     Active,
     Stopped,
+    /// Its person is no longer in the roster.
+    Removed,
     Error(Told),
 }
 
@@ -76,6 +78,8 @@ pub struct Shared {
     pub notices_fault: Option<Told>,
     /// Why new keys are not proposed or taken yet, if so.
     pub rotation_fault: Option<Told>,
+    /// Whether the keyring was looked through for new keys that nothing names, since the start.
+    pub rotation_looked_at: bool,
     /// The main window is to show the reconcile desk when it asks next.
     pub desk_wanted: bool,
     pub settings: Settings,
@@ -202,7 +206,13 @@ impl Console {
 
     /// Keeps what an enrolment led to, and lets the link begin anew.
     pub fn set_kept(&self, kept: Option<Kept>) {
-        self.shared().kept = kept;
+        {
+            let mut shared = self.shared();
+            // The link begins with it; until it has, nothing else is known of the gate.
+            shared.gate = if kept.as_ref().is_some_and(Kept::is_followed) { GateState::Connecting } else { GateState::None };
+            shared.gate_since_ms = clock::now_ms();
+            shared.kept = kept;
+        }
         self.generation.send_modify(|generation| *generation += 1);
         self.tell(Change::State);
     }

@@ -19,6 +19,7 @@ use vidimus_core::statement::{Enrolment, Genesis};
 use crate::keys::{Binding, DeviceBlob, KeyError, Keyring, Pin, SealedKey, Seed};
 use crate::mirror::GateIdentity;
 use crate::profile::{Profile, write_whole};
+use crate::seams::{self, Seam};
 
 /// What is kept of an enrolment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +27,16 @@ use crate::profile::{Profile, write_whole};
 pub enum Kept {
     /// An invite was read; no key is made yet.
     Invited { invite: String },
-    /// The keys are in the keyring; the gate may not have them yet.
-    Made { membership: Membership, hand_in: HandIn },
+    /// Keys are being made: what the keyring holds for this gate is from here, and was never handed in.
+    Making { invite: String, gate: GateId, device_key: PublicKey },
+    /// The keys are in the keyring; the gate has them only if they were sent.
+    Made {
+        membership: Membership,
+        hand_in: HandIn,
+        /// Whether the person confirmed it, so that it is sent again until it is answered.
+        #[serde(default)]
+        sent: bool,
+    },
     /// The gate has them; an admin has to confirm.
     Waiting { membership: Membership, request: Option<String> },
     /// The keys count.
@@ -104,10 +113,18 @@ impl Kept {
         }
     }
 
+    /// Whether there is a gate to be followed: not while a person has still to say that the keys are to be handed in.
+    pub fn is_followed(&self) -> bool {
+        match self {
+            Self::Invited { .. } | Self::Making { .. } | Self::Made { sent: false, .. } => false,
+            Self::Made { sent: true, .. } | Self::Waiting { .. } | Self::Active { .. } => true,
+        }
+    }
+
     /// The gate and place, once keys are made.
     pub fn membership(&self) -> Option<&Membership> {
         match self {
-            Self::Invited { .. } => None,
+            Self::Invited { .. } | Self::Making { .. } => None,
             Self::Made { membership, .. } | Self::Waiting { membership, .. } | Self::Active { membership } => Some(membership),
         }
     }
@@ -148,7 +165,10 @@ pub fn make_keys(
     let device = SecretKey::from_seed(&random.device);
     let (hand_in, roster_sha256) = hand_in(invite, offer, label, &approval, &device)?;
     let sealed = SealedKey::seal(&random.approval, pin, &binding, random.salt, random.nonce);
+    keyring.vacant(&binding)?;
+    Kept::Making { invite: invite.to_line()?, gate: offer.gate, device_key: device.public() }.save(profile)?;
     keyring.store(&binding, &sealed, &DeviceBlob::new(&random.device, &binding))?;
+    seams::pass(Seam::EnrolmentKeysStored);
     let membership = Membership {
         url: invite.url.clone(),
         gate: offer.gate,
@@ -162,13 +182,24 @@ pub fn make_keys(
         approval_key: approval.public(),
         device_key: device.public(),
     };
-    let kept = Kept::Made { membership, hand_in };
+    let kept = Kept::Made { membership, hand_in, sent: false };
     if let Err(error) = kept.save(profile) {
         // Keys that nothing names would block the next try.
         keyring.remove(&binding)?;
         return Err(error);
     }
     Ok(kept)
+}
+
+/// Removes what a making of keys that was cut left in the keyring. Keys of anybody else stay. Blocks on the keyring.
+pub fn clear_unfinished(profile: &Profile, keyring: &Keyring, gate: &GateId, device_key: &PublicKey) -> Result<(), KeyError> {
+    let binding = Binding::new(profile.digest(), &gate.to_string());
+    match keyring.device_key(&binding) {
+        Ok(seed) if SecretKey::from_seed(&seed).public() != *device_key => Ok(()),
+        // The place was vacant when the making began: an approval key without its device key is of that making too.
+        Ok(_) | Err(KeyError::Missing) => keyring.remove(&binding),
+        Err(error) => Err(error),
+    }
 }
 
 fn hand_in(
@@ -239,6 +270,7 @@ pub async fn send(profile: &Profile, membership: &Membership, hand_in: &HandIn) 
         genesis: hand_in.genesis.as_deref().map(raw).transpose()?,
     };
     let answer = GateClient::new(&membership.url)?.enrol(&body).await?;
+    seams::pass(Seam::EnrolmentSent);
     let membership = membership.clone();
     let kept = match answer.state {
         EnrolmentState::Active => Kept::Active { membership },
@@ -246,4 +278,24 @@ pub async fn send(profile: &Profile, membership: &Membership, hand_in: &HandIn) 
     };
     kept.save(profile)?;
     Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Log;
+
+    #[test]
+    fn only_what_a_person_confirmed_is_handed_in_by_itself() {
+        let (console, _directory) = Log::founded(&[]).console();
+        let membership = console.membership().unwrap();
+        let hand_in = HandIn { code: Nonce::from_bytes([7; 32]), approval: "{}".to_owned(), device: "{}".to_owned(), genesis: None };
+        let made = |sent| Kept::Made { membership: membership.clone(), hand_in: hand_in.clone(), sent };
+        assert!(!made(false).is_followed() && made(true).is_followed());
+        assert!(!Kept::Making { invite: String::new(), gate: membership.gate, device_key: membership.device_key }.is_followed());
+        // As it was kept before it said whether it was sent.
+        let mut text = serde_json::to_value(made(true)).unwrap();
+        text.as_object_mut().unwrap().remove("sent");
+        assert_eq!(serde_json::from_value::<Kept>(text).unwrap(), made(false));
+    }
 }

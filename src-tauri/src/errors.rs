@@ -64,6 +64,7 @@ impl Told {
             "request_orphaned" => "E-REQ-12",
             "bytes_differ" | "shown_differs" => "E-REQ-1",
             "key_stopped" | "key_unknown" => "E-KEY-5",
+            "key_removed" => "E-KEY-10",
             "key_waiting" => "E-KEY-6",
             "not_found" => "E-REQ-11",
             _ => "E-NET-3",

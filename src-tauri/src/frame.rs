@@ -6,6 +6,7 @@ use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
 use crate::inbox::decidable;
 use crate::mirror::Mirror;
+use crate::recoveries::{self, RecoveryText};
 use crate::review::state::{KeyByRoster, clock_text, renewal};
 use crate::settings::{Privacy, Theme};
 use crate::strings;
@@ -72,6 +73,8 @@ pub struct ConsoleState {
     pub notifications: NoticesText,
     /// How many outcomes wait for people; nothing where none does.
     pub reconcile: ReconcileText,
+    /// Recoveries that run.
+    pub recoveries: Vec<RecoveryText>,
     pub theme: Theme,
     pub window_title: String,
 }
@@ -102,6 +105,8 @@ pub fn console_state(console: &Console) -> ConsoleState {
     };
     let by_roster = KeyByRoster::of(console);
     let due = if let KeyByRoster::RenewalDue(until_ms) = by_roster { renewal(console, until_ms) } else { String::new() };
+    let recoveries = recoveries::of(console);
+    let ask = strings::ask_admins(&recoveries::other_admins(console));
     let shared = console.shared();
     let (gate_state, detail) = match &shared.gate {
         GateState::None => ("none", String::new()),
@@ -121,9 +126,10 @@ pub fn console_state(console: &Console) -> ConsoleState {
                 Some(told) => ("rotating", told.text.clone(), Some(told.id)),
                 None => ("rotating", String::new(), None),
             },
-            KeyByRoster::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
+            KeyByRoster::Stopped => ("stopped", format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
         },
-        KeyState::Stopped => ("stopped", strings::KEY_STOPPED.to_owned(), Some("E-KEY-5")),
+        KeyState::Stopped => ("stopped", format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
+        KeyState::Removed => ("removed", format!("{} {ask}", strings::KEY_REMOVED), Some("E-KEY-10")),
         KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
     };
     let offset = shared.clock_offset_ms;
@@ -139,6 +145,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
             available: shared.notices_fault.is_none(),
             error_id: shared.notices_fault.as_ref().map(|told| told.id),
         },
+        recoveries,
         reconcile: ReconcileText { count: grouped(&in_doubt.to_string()), late: late > 0 },
         theme: shared.settings.theme,
         window_title: strings::window_title(environment, waiting, console.automated),

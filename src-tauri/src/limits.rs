@@ -4,6 +4,9 @@
 pub const KEYRING_WAIT_S: u64 = 120;
 /// Seconds without an answer after which the keyring counts as locked and waiting for its person.
 pub const KEYRING_NOTICE_S: u64 = 3;
+/// Milliseconds that the last page of an enrolment waits for the gate's first word about the key: longer than a session takes, and
+/// no longer than a person takes for a hang.
+pub const ENROLMENT_FOLLOWED_MS: u64 = 3_000;
 /// Seconds that a key is used before it is to be renewed, docs/adr/0012: a year, so that a key that leaked unseen ends.
 pub const KEY_LIFE_S: u64 = 365 * 24 * 3600;
 /// Seconds before that end from which the console asks for new keys: two weeks, longer than a holiday of most.

@@ -19,6 +19,7 @@ use crate::errors::Told;
 use crate::keys::{self, KeyError};
 use crate::limits::{LOG_AGAIN_S, RECONNECT_FIRST_MS, RECONNECT_MAX_MS};
 use crate::mirror::{Batch, Mirror, MirrorFault};
+use crate::recoveries;
 use crate::rotation;
 use crate::strings;
 
@@ -61,7 +62,7 @@ pub async fn follow(console: Arc<Console>) {
 /// Follows one enrolment; returns only to begin anew.
 async fn follow_enrolment(console: &Arc<Console>) {
     let kept = console.shared().kept.clone();
-    let Some(membership) = kept.as_ref().and_then(Kept::membership).cloned() else {
+    let Some(membership) = kept.as_ref().filter(|kept| kept.is_followed()).and_then(Kept::membership).cloned() else {
         console.set_gate(GateState::None);
         console.set_key(KeyState::None);
         return std::future::pending().await;
@@ -103,9 +104,11 @@ fn say(console: &Console, ended: Ended) -> bool {
         }
         Ended::Refused(code, told) => match code.as_str() {
             "key_waiting" => {
+                keep_waiting(console);
                 console.set_key(KeyState::Waiting);
                 console.set_gate(GateState::Connected);
             }
+            "key_removed" => removed(console),
             "key_stopped" | "key_unknown" => {
                 console.set_key(KeyState::Stopped);
                 console.set_gate(GateState::Refused(told));
@@ -123,6 +126,25 @@ fn say(console: &Console, ended: Ended) -> bool {
         }
     }
     true
+}
+
+/// The person was taken off the roster: why nothing is possible any more, and who can be asked. By the last verified roster, since
+/// the gate sends this console nothing newer.
+pub fn removed(console: &Console) {
+    let words = format!("{} {}", strings::KEY_REMOVED, strings::ask_admins(&recoveries::other_admins(console)));
+    console.set_key(KeyState::Removed);
+    console.set_gate(GateState::Refused(Told::new("E-KEY-10", words)));
+}
+
+/// The gate has the keys, whatever became of its answer to them.
+fn keep_waiting(console: &Console) {
+    let mut shared = console.shared();
+    if let Some(Kept::Made { membership, .. }) = &shared.kept {
+        let kept = Kept::Waiting { membership: membership.clone(), request: None };
+        // Should this not be kept, the next start asks the gate again.
+        let _ = kept.save(&console.profile);
+        shared.kept = Some(kept);
+    }
 }
 
 /// Writes what shows a broken log where an administrator can take it.
@@ -154,7 +176,7 @@ fn open_mirror(console: &Console, membership: &Membership) -> Result<(), MirrorF
 
 async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), Ended> {
     let kept = console.shared().kept.clone();
-    if let Some(Kept::Made { hand_in, .. }) = kept {
+    if let Some(Kept::Made { hand_in, sent: true, .. }) = kept {
         hand_in_again(console, membership, &hand_in).await?;
     }
     open_mirror(console, membership).map_err(Ended::Mirror)?;
@@ -180,6 +202,7 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
         Some(Ok(size)) => size,
         Some(Err(_)) | None => 0,
     };
+    rotation::clear_unfinished(console, membership).await;
     console.shared().client = Some(client.clone());
     console.set_key(KeyState::Active);
     go_on_rotating(console, &client).await;
@@ -189,8 +212,10 @@ async fn attempt(console: &Arc<Console>, membership: &Membership) -> Result<(), 
 /// Carries on what a rotation of the keys has to do now. What fails is tried again at the next session.
 async fn go_on_rotating(console: &Arc<Console>, client: &ApproverClient) {
     let Some(membership) = console.membership() else { return };
-    if let Err(told) = rotation::go_on(console, &membership, client).await {
-        console.shared().rotation_fault = Some(told);
+    let fault = rotation::go_on(console, &membership, client).await.err();
+    let changed = console.shared().rotation_fault != fault;
+    console.shared().rotation_fault = fault;
+    if changed {
         console.tell(Change::State);
     }
 }
@@ -318,9 +343,9 @@ async fn read_log(console: &Arc<Console>, client: &ApproverClient, level_at: u64
                 console.set_gate(GateState::Connected);
                 if applied.records > 0 {
                     console.shared().mirror_fault = None;
-                    let rules_changed = applied.rules_changed;
+                    let concerns_keys = applied.rules_changed || rotation::concerns(console, &applied.changed);
                     console.tell(Change::Log(applied));
-                    if rules_changed {
+                    if concerns_keys {
                         go_on_rotating(console, client).await;
                     }
                 }

@@ -20,6 +20,7 @@ use crate::key_acts;
 use crate::keys::{DeviceBlob, KeyError, Pin, SealedKey};
 use crate::mirror::Mirror;
 use crate::profile::{Profile, write_whole};
+use crate::seams::{self, Seam};
 use crate::strings;
 
 /// What is kept of a rotation.
@@ -87,6 +88,7 @@ pub fn make(
     };
     let sealed = SealedKey::seal(&random.approval, pin, &binding, random.salt, random.nonce);
     console.keyring.store_next(&binding, &sealed, &DeviceBlob::new(&random.device, &binding))?;
+    seams::pass(Seam::RotationKeysStored);
     let rotation = Rotation {
         new_approval: approval.public(),
         new_device: device.public(),
@@ -97,7 +99,9 @@ pub fn make(
         device: device_proof,
         request: None,
     };
-    Ok(rotation.save(&console.profile).map_err(|_| unwritable()))
+    let kept = rotation.save(&console.profile).map_err(|_| unwritable());
+    seams::pass(Seam::RotationKept);
+    Ok(kept)
 }
 
 fn text_of(envelope: &Envelope) -> Option<String> {
@@ -114,6 +118,7 @@ pub async fn go_on(console: &Console, membership: &Membership, client: &Approver
             Err(ClientError::Refused(problem)) if problem.code == "roster_change_invalid" => String::new(),
             Err(error) => return Err(Told::of_gate(&error)),
         };
+        seams::pass(Seam::RotationProposed);
         rotation.request = Some(request);
         rotation.save(&console.profile).map_err(|_| unwritable())?;
     }
@@ -124,17 +129,35 @@ pub async fn go_on(console: &Console, membership: &Membership, client: &Approver
         roster.active_key(&rotation.new_approval.digest(), KeyUse::Approval).is_ok()
             && roster.active_key(&rotation.new_device.digest(), KeyUse::Device).is_ok()
     });
-    if admitted { take(console, membership, &rotation).await } else { Ok(()) }
+    if admitted { take(console, membership, &rotation).await } else { refused(console, &rotation) }
+}
+
+/// Whether one of these requests is the rotation's own.
+pub fn concerns(console: &Console, requests: &[String]) -> bool {
+    !requests.is_empty()
+        && Rotation::load(&console.profile).and_then(|rotation| rotation.request).is_some_and(|request| requests.contains(&request))
+}
+
+/// What was proposed and ended without a confirmation is said; the person gives it up, or proposes anew.
+fn refused(console: &Console, rotation: &Rotation) -> Result<(), Told> {
+    let listed = rotation.request.as_deref().and_then(|request| console.read(|mirror| mirror.request(request)).flatten());
+    match listed.as_ref().map(|listed| listed.state.as_str()) {
+        Some("denied" | "expired" | "withdrawn" | "stale" | "revoked") => Err(Told::new("E-KEY-12", strings::NEW_KEYS_REFUSED)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The new keys become this desktop's. From here on the link opens its sessions with them.
 async fn take(console: &Console, membership: &Membership, rotation: &Rotation) -> Result<(), Told> {
+    seams::pass(Seam::RotationConfirmed);
     let (keyring, binding) = (console.keyring.clone(), membership.binding(&console.profile));
     let promoted = tokio::task::spawn_blocking(move || keyring.promote_next(&binding)).await.unwrap_or(Err(KeyError::NoService));
     promoted.map_err(|error| Told::of_key(&error, crate::clock::now_ms()))?;
+    seams::pass(Seam::RotationPromoted);
     let membership = Membership { approval_key: rotation.new_approval, device_key: rotation.new_device, ..membership.clone() };
     let kept = Kept::Active { membership };
     kept.save(&console.profile).map_err(|_| unwritable())?;
+    seams::pass(Seam::RotationTaken);
     console.pin().end();
     console.set_kept(Some(kept));
     Ok(())
@@ -145,17 +168,34 @@ async fn finish(console: &Console, membership: &Membership, rotation: &Rotation)
     let device = key_acts::device_key(console, membership, |_| {}).await?;
     let old = vec![rotation.old_approval.digest(), rotation.old_device.digest()];
     key_acts::send_stop(console, membership, membership.person, old, &device).await?;
+    seams::pass(Seam::RotationOldStopped);
     discard(console, membership).await
 }
 
 /// What was begun and not admitted is given up: the old keys count on.
 pub async fn discard(console: &Console, membership: &Membership) -> Result<(), Told> {
+    // The file first: keys that no file names are cleared at the next start, a file without its keys would wait for them.
+    match std::fs::remove_file(console.profile.rotation_file()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable()),
+        _ => {}
+    }
+    console.shared().rotation_fault = None;
+    clear_next(console, membership).await
+}
+
+/// Removes new keys from the keyring that no rotation names.
+async fn clear_next(console: &Console, membership: &Membership) -> Result<(), Told> {
     let (keyring, binding) = (console.keyring.clone(), membership.binding(&console.profile));
     let removed = tokio::task::spawn_blocking(move || keyring.remove_next(&binding)).await.unwrap_or(Err(KeyError::NoService));
-    removed.map_err(|error| Told::of_key(&error, crate::clock::now_ms()))?;
-    match std::fs::remove_file(console.profile.rotation_file()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unwritable()),
-        _ => Ok(()),
+    removed.map_err(|error| Told::of_key(&error, crate::clock::now_ms()))
+}
+
+/// Once after a start, before anybody can make new keys: what a making that was cut left in the keyring goes.
+pub async fn clear_unfinished(console: &Console, membership: &Membership) {
+    let first = !std::mem::replace(&mut console.shared().rotation_looked_at, true);
+    if first && Rotation::load(&console.profile).is_none() {
+        // What cannot be removed now is overwritten by the next new keys, or removed at the next start.
+        let _ = clear_next(console, membership).await;
     }
 }
 

@@ -40,6 +40,7 @@ texts! {
     WAITING = "waiting for confirmation";
     ACTIVE = "active";
     STOPPED = "stopped";
+    TAKEN_OFF = "removed";
     UNUSABLE = "not usable";
     CORE_SILENT = "The console's core does not answer. Decisions are not possible until it does. (E-UI-2)";
     WORKING = "Working...";

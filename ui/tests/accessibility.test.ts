@@ -28,6 +28,12 @@ const troubled: ConsoleState = {
   key: { state: "waiting", label: "laptop-7", text: "", error_id: null },
   mirror: { state: "broken", size: "4,182", text: "" },
   notifications: { available: false, error_id: null },
+  recoveries: ["a", "b"].map((recovery) => ({
+    recovery,
+    text: "A recovery runs: Kim Example comes in with the roles admin at tomorrow 14:27, unless an administrator objects.",
+    key_text: `Key that would sign decisions: ${recovery}`,
+    advice: "If you do not know of it, object in Keys before then.",
+  })),
 };
 
 afterEach(() => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { enrolledState, FakeBackend, notEnrolledState } from "../src/backend/fake";
 import { invented } from "../src/backend/fake-requests";
-import type { ConsoleState } from "../src/backend/types";
+import type { ConsoleState, Recovery } from "../src/backend/types";
 import { en } from "../src/strings/en";
 import { all, button, click, clock, draw, one, pass, press, row, text } from "./screen";
 
@@ -69,12 +69,45 @@ describe("notices", () => {
     [{ key: { state: "rotation_due", label: "x", text: "Your key is to be renewed within 2 days.", error_id: "E-KEY-7" } }, "E-KEY-7", "Your key is to be renewed within 2 days."],
     [{ key: { state: "rotating", label: "x", text: "No connection to the gate.", error_id: "E-NET-1" } }, "E-NET-1", "No connection to the gate."],
     [{ key: { state: "error", label: "x", text: "No system keyring is running.", error_id: "E-KEY-1" } }, "E-KEY-1", "No system keyring is running."],
+    [{ key: { state: "removed", label: "x", text: "You were taken off.", error_id: "E-KEY-10" } }, "E-KEY-10", "You were taken off."],
+    [{ key: { state: "removed", label: "x", text: "", error_id: null } }, "E-KEY-10", en.errors.keyRemoved],
     [{ mirror: { state: "broken", size: "9", text: "" } }, "E-AUD-1", en.errors.auditBroken],
     [{ notifications: { available: false, error_id: "E-NOT-2" } }, "E-NOT-2", en.errors.notifications],
   ])("%o gives %s", async (change, id, sentence) => {
     await drawn(change);
     expect(text(`[data-error="${id}"] .sentence`)).toBe(sentence);
     expect(text(`[data-error="${id}"]`)).toContain(id);
+  });
+
+  it.each(["stopped", "removed"] as const)("say once why a gate refuses a key that is %s", async (state) => {
+    await drawn({
+      gate: { state: "refused", since_text: "14:20", detail: "The same in other words." },
+      key: { state, label: "x", text: "It counts for nothing.", error_id: null },
+    });
+    expect(all('[data-part="notice"]')).toHaveLength(1);
+    expect(text('[data-part="notice"]')).toContain("It counts for nothing.");
+  });
+
+  it("tell every recovery that runs, with its key and what can be done, and lead to the keys", async () => {
+    const running = (recovery: string, name: string): Recovery => ({
+      recovery,
+      text: `A recovery runs: ${name} comes in.`,
+      key_text: `Key that would sign decisions: ${recovery}`,
+      advice: "If you do not know of it, object in Keys before then.",
+    });
+    const backend = await drawn();
+    backend.become({ recoveries: [running("3f9a1c07", "Kim Example"), running("5be2d4a1", "Lou Example")] });
+    await pass(0);
+    const told = all('[data-error="E-KEY-11"]').map((notice) => notice.textContent.replace(/\s+/g, " ").trim());
+    expect(told).toHaveLength(2);
+    for (const part of ["Kim Example", "3f9a1c07", "object in Keys"]) expect(told[0]).toContain(part);
+    expect(told[1]).toContain("Lou Example");
+    expect(text('[data-part="log"]')).toContain("A recovery runs");
+    await click(one('[data-error="E-KEY-11"] button'));
+    expect(backend.opened).toEqual(["keys"]);
+    backend.become({ recoveries: [] });
+    await pass(0);
+    expect(all('[data-error="E-KEY-11"]')).toHaveLength(0);
   });
 
   it("are none when all is well, and stand after the content", async () => {

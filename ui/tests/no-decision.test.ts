@@ -80,6 +80,7 @@ describe("the main window decides nothing", () => {
     expect(asked[1]?.[1]).toEqual({ query });
     expect(asked[2]?.[1]).toEqual({ request: "r" });
     expect(asked[8]?.[1]).toEqual({ operation: "o" });
+    expect(asked[10]?.[1]).toEqual({ stop: false });
     expect(asked[12]?.[1]).toEqual({ settings });
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { FakeBackend } from "../src/backend/fake";
 import { en } from "../src/strings/en";
-import { clock, click, draw, one, press, text } from "./screen";
+import { all, clock, click, draw, one, pass, press, text } from "./screen";
 
 async function drawn(): Promise<FakeBackend> {
   const backend = new FakeBackend(() => clock.seconds);
@@ -54,6 +54,15 @@ describe("settings", () => {
     const backend = await drawn();
     await click(one('[data-part="open-keys"]'));
     expect(backend.opened).toEqual(["keys"]);
+  });
+
+  it("leads to the stop of this computer's key in one press, as long as the key counts", async () => {
+    const backend = await drawn();
+    await click(one('[data-part="open-stop"]'));
+    expect(backend.opened).toEqual(["keys to stop"]);
+    backend.become({ key: { state: "stopped", label: "laptop-7", text: "", error_id: null } });
+    await pass(0);
+    expect(all('[data-part="open-stop"]')).toHaveLength(0);
   });
 
   it("tells version, build and the state of this console", async () => {

@@ -1,5 +1,6 @@
 //! The whole page of an answer window: what is known, what was sent, and the form.
 
+use vidimus_core::ids::Environment;
 use vidimus_core::reconciliation::Answer;
 
 use crate::answer::state::{self, is_settled};
@@ -7,6 +8,7 @@ use crate::answer::{Answering, form};
 use crate::console::Console;
 use crate::desk::{self, Matter};
 use crate::html::{Element, Tag, el};
+use crate::review::card::Card;
 use crate::review::page::{View, top};
 use crate::review::panels::{button, cancel, heading, key, live, message, panel, pin};
 use crate::review::sections::{self, header, inner};
@@ -37,7 +39,7 @@ pub fn draw(console: &Console, answering: &mut Answering, view: View, page: usiz
         .optional(card.frozen.as_ref().map(|_| sections::identity(&answering.reading)));
     let state = state::of(console, answering, console.now_ms());
     let first = |name: &str| state.text(name).map(ToOwned::to_owned);
-    let environment = card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());
+    let environment = environment_of(console, card);
     Frame {
         kind: WindowKind::Answer,
         title: strings::in_doubt_title(environment, console.automated),
@@ -53,6 +55,12 @@ pub fn draw(console: &Console, answering: &mut Answering, view: View, page: usiz
         content: column.filled("data-live", &first),
         footer: Some(dock(answering, matter.as_ref()).filled("data-live", &first)),
     }
+}
+
+/// The environment of what was sent: that of the frozen bytes, and of the gate where a write has none.
+pub fn environment_of(console: &Console, card: &Card) -> Option<&'static str> {
+    let frozen = card.frozen.as_ref().map(|frozen| frozen.members().environment);
+    frozen.or_else(|| console.membership().map(|membership| membership.environment)).map(Environment::as_str)
 }
 
 fn lead(answering: &Answering, matter: Option<&Matter>) -> Element {
@@ -108,18 +116,19 @@ fn dock(answering: &Answering, matter: Option<&Matter>) -> Element {
         .class("decision")
         .attr("data-part", "decision")
         .attr("aria-label", strings::ANSWER_TITLE)
-        .child(bar())
+        .child(bar(matter.is_some_and(|matter| matter.row.request.is_some())))
         .child(form_panel(answering, matter))
         .child(receipt())
         .child(crate::review::panels::discard())
 }
 
-fn bar() -> Element {
+/// Behind a write there is no request that could be opened.
+fn bar(has_original: bool) -> Element {
     el(Tag::Div)
         .class("bar")
         .attr("id", "bar")
         .child(button("start-answering", strings::START_ANSWERING).child(key("A")))
-        .child(button("original", strings::OPEN_ORIGINAL).child(key("O")))
+        .optional(has_original.then(|| button("original", strings::OPEN_ORIGINAL).child(key("O"))))
         .child(
             el(Tag::Div)
                 .class("why")

@@ -54,8 +54,8 @@ impl Keyring {
         self.read(binding.account(DEVICE)).and_then(|blob| DeviceBlob::open(blob, binding))
     }
 
-    /// Stores both keys, and reads them back. A key that is there already is never overwritten.
-    pub fn store(&self, binding: &Binding, approval: &SealedKey, device: &DeviceBlob) -> Result<(), KeyError> {
+    /// Whether there is room for keys: none of them is there.
+    pub fn vacant(&self, binding: &Binding) -> Result<(), KeyError> {
         for use_ in [APPROVAL, DEVICE] {
             match self.read(binding.account(use_)) {
                 Err(KeyError::Missing) => {}
@@ -63,6 +63,12 @@ impl Keyring {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
+    }
+
+    /// Stores both keys, and reads them back. A key that is there already is never overwritten.
+    pub fn store(&self, binding: &Binding, approval: &SealedKey, device: &DeviceBlob) -> Result<(), KeyError> {
+        self.vacant(binding)?;
         self.write(binding.account(APPROVAL), approval.as_blob().to_vec())?;
         self.write(binding.account(DEVICE), device.as_blob().to_vec())?;
         let kept = self.approval_key(binding)? == *approval && self.device_key(binding).is_ok();

@@ -20,6 +20,7 @@ use crate::limits::{DECISION_TRIES_MAX, HOLD_MS, RECONNECT_FIRST_MS};
 use crate::random;
 use crate::review::question::Verdict;
 use crate::review::{Panel, Review, ShownReceipt, acts, context, locks, reason, receipt, sections, signed_bytes, state};
+use crate::seams::{self, Seam};
 use crate::signing::{self, Unlocking};
 use crate::strings;
 use crate::text::time;
@@ -241,8 +242,10 @@ async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted
     };
     let envelope = statement.sign(&key).map_err(|refusal| Told::new("E-NET-3", refusal.message))?;
     let body = DecisionRequest { envelope: signing::raw_envelope(&envelope)?, reason, reason_salt, context: Some(context), denial };
+    seams::pass(Seam::DecisionSigned);
     progress(console, request, strings::sent(&now_text(console)));
     let received = hand_in(&client, &id, &body).await?;
+    seams::pass(Seam::DecisionAnswered);
     receipt::verify(console, &id, &envelope, &received, kind)
 }
 

@@ -5,6 +5,7 @@ use crate::errors::Told;
 use crate::limits::ARM_MS;
 use crate::review::acts;
 use crate::review::card::Card;
+use crate::review::sections;
 use crate::review::{GateSays, Panel, Review};
 use crate::strings;
 use crate::text::time;
@@ -44,7 +45,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
     let (state, waits_until_ms) = state.map_or(("gone".to_owned(), 0), |row| (row.state, row.waits_until_ms));
     locks.ended = state != "pending" || now_ms >= waits_until_ms;
     if state != "pending" {
-        deny.push(Told::new(strings::ended_id(&state), strings::ended(&state)));
+        deny.push(Told::new(strings::ended_id(&state), ended(console, &listed.request, &state)));
     } else if now_ms >= waits_until_ms {
         deny.push(Told::new("E-EXP-1", strings::expired(&time::hour_minute(waits_until_ms, &console.zone))));
     }
@@ -67,6 +68,26 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
     locks.deny = deny.iter().map(Told::line).collect();
     locks.soft = soft(review, now_ms);
     locks
+}
+
+/// How it ended, by whom and when, as far as the log tells.
+pub fn ended(console: &Console, request: &str, state: &str) -> String {
+    let decisions = console.read(|mirror| mirror.decisions(request)).unwrap_or_default();
+    let decided = |kind: &str| {
+        let found = decisions.iter().rfind(|found| found.decision == kind)?;
+        let name = found.approver.parse().map_or_else(|_| found.approver.clone(), |id| sections::person_name(console, &id));
+        Some((name, time::hour_minute(found.at_ms, &console.zone)))
+    };
+    let words = match state {
+        "denied" => decided("deny").map(|(name, at)| strings::denied_by(&name, &at)),
+        "revoked" => decided("revoke").map(|(name, at)| strings::revoked_by(&name, &at)),
+        "withdrawn" => {
+            let ended_at_ms = console.read(|mirror| mirror.request(request)).flatten().and_then(|listed| listed.ended_at_ms);
+            ended_at_ms.map(|at_ms| strings::withdrawn_at(&time::hour_minute(at_ms, &console.zone)))
+        }
+        _ => None,
+    };
+    words.unwrap_or_else(|| strings::ended(state).to_owned())
 }
 
 /// The connection, the key, and whether this person may decide.
@@ -94,6 +115,8 @@ pub fn connection_locks(console: &Console) -> Vec<Told> {
         KeyState::None => found.push(Told::new("E-KEY-4", strings::NOT_ENROLLED)),
         KeyState::Waiting => found.push(Told::new("E-KEY-6", strings::KEY_WAITING)),
         KeyState::Stopped => found.push(Told::new("E-KEY-5", strings::KEY_STOPPED)),
+        // The gate refused with these words already.
+        KeyState::Removed => {}
         KeyState::Error(told) => found.push(told.clone()),
     }
     let active = shared.key == KeyState::Active;

@@ -205,7 +205,9 @@ pub fn facts(console: &Console, card: &Card) -> Element {
     };
     let plain = |text: &str| el(Tag::Span).child(literal::inline(text));
     let mono = |text: &str| el(Tag::Span).class("mono").child(literal::inline(text));
-    add(strings::FACT_REQUEST, mono(&card.listed.request));
+    // A write was never a request: what names it is its operation, and it waited for nobody.
+    let is_write = card.listed.request.parse::<vidimus_core::ids::RequestId>().is_err();
+    add(if is_write { strings::FACT_OPERATION } else { strings::FACT_REQUEST }, mono(&card.listed.request));
     add(strings::FACT_TOOL, mono(&card.listed.tool));
     if let Some(frozen) = &card.frozen {
         let members = frozen.members();
@@ -237,7 +239,9 @@ pub fn facts(console: &Console, card: &Card) -> Element {
     }
     let asked = time::whole(card.listed.at_ms, &console.zone);
     add(strings::FACT_ASKED, plain(&asked));
-    add(strings::FACT_UNTIL, plain(&time::whole(card.listed.waits_until_ms, &console.zone)));
+    if !is_write {
+        add(strings::FACT_UNTIL, plain(&time::whole(card.listed.waits_until_ms, &console.zone)));
+    }
     el(Tag::Section).class("block").attr("data-part", "facts").child(header(strings::WHO_WHERE_WHEN)).child(inner().child(list))
 }
 

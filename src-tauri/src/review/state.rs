@@ -114,7 +114,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         gate: top.gate,
         clock: top.clock,
         key: top.key,
-        left: left(&locks, &listed, now_ms),
+        left: left(console, &locks, &listed, now_ms),
         expires: expires(console, &locks, &listed, now_ms),
         approvals: strings::approvals(needed, listed.given),
         // Who approved is told what it waits for, and can take that back: nothing is wrong.
@@ -193,11 +193,11 @@ fn content_version(review: &Review) -> &'static str {
 }
 
 /// How long it waits, or how it ended.
-fn left(locks: &Locks, listed: &RequestRow, now_ms: i64) -> String {
+fn left(console: &Console, locks: &Locks, listed: &RequestRow, now_ms: i64) -> String {
     match (locks.ended, listed.state.as_str()) {
         (false, _) => strings::time_left(&time::left(listed.waits_until_ms, now_ms)),
         (true, "pending") => strings::NO_TIME_LEFT.to_owned(),
-        (true, ended) => strings::ended(ended).to_owned(),
+        (true, ended) => locks::ended(console, &listed.request, ended),
     }
 }
 
@@ -306,6 +306,7 @@ pub fn top_line(console: &Console) -> TopLine {
         KeyState::Waiting => strings::key_state(&label, strings::WAITING),
         KeyState::Active => strings::key_state(&label, by_roster.words()),
         KeyState::Stopped => strings::key_state(&label, strings::STOPPED),
+        KeyState::Removed => strings::key_state(&label, strings::TAKEN_OFF),
         KeyState::Error(_) => strings::key_state(&label, strings::UNUSABLE),
     };
     TopLine { gate, clock: clock_text(shared.clock_offset_ms), key }

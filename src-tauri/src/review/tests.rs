@@ -169,11 +169,12 @@ fn each_lock_has_its_own_words_and_denying_stays_possible_where_it_is_safe() {
         lines.iter().filter_map(|line| line.rsplit_once('(')?.1.split_once(')')).map(|(id, _)| id.to_owned()).collect::<Vec<_>>()
     };
     type Change = fn(&Console, &mut Review);
-    let cases: [(&str, Change, bool); 9] = [
+    let cases: [(&str, Change, bool); 10] = [
         ("E-NET-1", |console, _| console.shared().gate = GateState::Offline, false),
         ("E-NET-4", |console, _| console.shared().gate = GateState::IdentityChanged, false),
         ("E-KEY-5", |console, _| console.shared().key = KeyState::Stopped, false),
         ("E-KEY-6", |console, _| console.shared().key = KeyState::Waiting, false),
+        ("E-KEY-10", |console, _| crate::link::removed(console), false),
         ("E-REQ-1", |_, review| review.gate_says = GateSays::Differs("00".to_owned()), true),
         ("E-AUD-3", |console, _| console.shared().mirror_fault = Some(crate::errors::Told::new("E-AUD-3", "full")), true),
         ("E-AUD-1", |console, _| drop(console.mirror().as_mut().unwrap().check_head(&Log::founded(&["billing-approver"]).head())), true),

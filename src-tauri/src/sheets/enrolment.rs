@@ -1,18 +1,21 @@
 //! Enrolment in three pages: the invitation, the PIN and the keys, the confirmation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::broadcast;
 use vidimus_api::enrolment::Offer;
 use vidimus_api::invite::{Invite, InviteKind};
 
 use super::parts::{act, fact, fingerprint, form, message, submit, text_field, title};
 use super::{Fields, Outcome};
 use crate::clock;
-use crate::console::Console;
+use crate::console::{Change, Console, KeyState};
 use crate::enrolment::{self, EnrolmentFault, Kept, Membership, Randomness};
 use crate::errors::Told;
 use crate::html::{Element, Tag, el};
 use crate::keys::{self, KeyError, Pin, PinFault};
+use crate::limits::ENROLMENT_FOLLOWED_MS;
 use crate::random;
 use crate::review::page::top;
 use crate::strings;
@@ -40,8 +43,8 @@ impl Sheet {
 pub fn version(console: &Console, sheet: &Sheet) -> String {
     let shared = console.shared();
     let step = match &shared.kept {
-        None | Some(Kept::Invited { .. }) if sheet.offer.is_none() => "invitation",
-        None | Some(Kept::Invited { .. }) => "pin",
+        None | Some(Kept::Invited { .. } | Kept::Making { .. }) if sheet.offer.is_none() => "invitation",
+        None | Some(Kept::Invited { .. } | Kept::Making { .. }) => "pin",
         Some(Kept::Made { .. }) => "made",
         Some(Kept::Waiting { .. }) => "waiting",
         Some(Kept::Active { .. }) => "active",
@@ -53,8 +56,8 @@ pub fn draw(console: &Console, sheet: &Sheet) -> Frame {
     let version = version(console, sheet);
     let kept = console.shared().kept.clone();
     let (step, content) = match (&kept, &sheet.offer) {
-        (None | Some(Kept::Invited { .. }), None) => (1, invitation(kept.as_ref())),
-        (None | Some(Kept::Invited { .. }), Some((invite, offer))) => (2, pin(console, invite, offer)),
+        (None | Some(Kept::Invited { .. } | Kept::Making { .. }), None) => (1, invitation(kept.as_ref())),
+        (None | Some(Kept::Invited { .. } | Kept::Making { .. }), Some((invite, offer))) => (2, pin(console, invite, offer)),
         (Some(Kept::Made { membership, .. }), _) => (3, made(membership)),
         (Some(Kept::Waiting { membership, .. }), _) => (3, waiting(membership)),
         (Some(Kept::Active { membership }), _) => (3, active(membership)),
@@ -92,7 +95,7 @@ fn stepper(step: usize) -> Element {
 
 fn invitation(kept: Option<&Kept>) -> Vec<Element> {
     let line = match kept {
-        Some(Kept::Invited { invite }) => invite.as_str(),
+        Some(Kept::Invited { invite } | Kept::Making { invite, .. }) => invite.as_str(),
         _ => "",
     };
     let field = el(Tag::Div)
@@ -209,6 +212,7 @@ async fn act_on(console: &Arc<Console>, sheet: &impl Held, action: &str, fields:
     match action {
         "read" => {
             let (invite, offer) = enrolment::look_up(&fields.invite).await?;
+            clear_unfinished(console, sheet).await?;
             if console.membership().is_none() {
                 let kept = Kept::Invited { invite: fields.invite };
                 kept.save(&console.profile)?;
@@ -227,6 +231,16 @@ async fn act_on(console: &Arc<Console>, sheet: &impl Held, action: &str, fields:
         "close" => Ok(Outcome::close()),
         _ => Ok(Outcome::says(strings::PRESS_ANEW)),
     }
+}
+
+/// An earlier making of keys that was cut leaves nothing behind.
+async fn clear_unfinished(console: &Arc<Console>, sheet: &impl Held) -> Result<(), EnrolmentFault> {
+    let Some(Kept::Making { gate, device_key, .. }) = console.shared().kept.clone() else { return Ok(()) };
+    let (profile, keyring) = (console.profile.clone(), console.keyring.clone());
+    let locked = || {
+        sheet.with(|sheet| sheet.note = Told::of_key(&KeyError::Locked, clock::now_ms()).line());
+    };
+    Ok(keys::asked(move || enrolment::clear_unfinished(&profile, &keyring, &gate, &device_key), locked).await?)
 }
 
 async fn make_keys(console: &Arc<Console>, sheet: &impl Held, fields: Fields) -> Result<Outcome, EnrolmentFault> {
@@ -254,10 +268,28 @@ async fn make_keys(console: &Arc<Console>, sheet: &impl Held, fields: Fields) ->
 }
 
 async fn confirm(console: &Arc<Console>) -> Result<Outcome, EnrolmentFault> {
-    let Some(Kept::Made { membership, hand_in }) = console.shared().kept.clone() else { return Ok(Outcome::next_page()) };
+    let Some(Kept::Made { membership, hand_in, .. }) = console.shared().kept.clone() else { return Ok(Outcome::next_page()) };
+    let sent = Kept::Made { membership: membership.clone(), hand_in: hand_in.clone(), sent: true };
+    sent.save(&console.profile)?;
+    console.shared().kept = Some(sent);
     let kept = enrolment::send(&console.profile, &membership, &hand_in).await?;
+    let changes = console.changes();
     console.set_kept(Some(kept));
+    followed(console, changes).await;
     Ok(Outcome::next_page())
+}
+
+/// Waits for the first word of the gate about the key, so that the bar of the next page tells it. Without one it tells that too.
+async fn followed(console: &Console, mut changes: broadcast::Receiver<Change>) {
+    let told = async {
+        while console.shared().key == KeyState::None {
+            if let Err(broadcast::error::RecvError::Closed) = changes.recv().await {
+                return;
+            }
+        }
+    };
+    // The page is drawn either way; it follows the gate by itself.
+    let _ = tokio::time::timeout(Duration::from_millis(ENROLMENT_FOLLOWED_MS), told).await;
 }
 
 /// Keys that the gate never took are removed, so that another invitation can be used.

@@ -45,6 +45,7 @@ pub async fn settings(console: State<'_, Shared>) -> Result<SettingsText, Told> 
 pub async fn save_settings(app: AppHandle, console: State<'_, Shared>, settings: SettingsText) -> Result<(), Told> {
     let kept = Settings { theme: settings.theme, notification_privacy: settings.notification_privacy };
     kept.save(&console.profile).map_err(|_| Told::new("E-AUD-3", strings::SETTINGS_UNWRITABLE))?;
+    windows::wear(&app, kept.theme);
     console.shared().settings = kept;
     notices::settings_changed(&app, &console);
     console.tell(Change::State);
@@ -101,8 +102,8 @@ pub async fn open_enrolment(app: AppHandle, console: State<'_, Shared>) -> Resul
 }
 
 #[tauri::command]
-pub async fn open_keys(app: AppHandle, console: State<'_, Shared>) -> Result<(), Told> {
-    windows::open_keys(&app, &console)
+pub async fn open_keys(app: AppHandle, console: State<'_, Shared>, stop: bool) -> Result<(), Told> {
+    windows::open_keys(&app, &console, stop)
 }
 
 /// Tells the main window that something changed, never what.

@@ -61,6 +61,14 @@ pub fn begin_keys(app: &AppHandle) {
     *sheets.keys.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys::Sheet::new());
 }
 
+/// Turns the window for keys to the page that stops this computer's key.
+pub fn turn_to_stop(app: &AppHandle) {
+    let (console, sheets) = (app.state::<Shared>(), app.state::<Sheets>());
+    if let Some(sheet) = sheets.keys.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        sheet.turn_to_stop(&console);
+    }
+}
+
 pub fn draw_enrolment(app: &AppHandle) -> Document {
     let (console, sheets) = (app.state::<Shared>(), app.state::<Sheets>());
     let mut slot = sheets.enrolment.lock().unwrap_or_else(PoisonError::into_inner);

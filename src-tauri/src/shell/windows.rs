@@ -42,6 +42,7 @@ pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Resu
     .inner_size(1280.0, 800.0)
     .min_inner_size(320.0, 400.0);
     let theme = console.shared().settings.theme;
+    let window = window.theme(window_theme(theme));
     let window = match canvas(theme) {
         Some(colour) => window.background_color(colour),
         None => window,
@@ -66,6 +67,20 @@ fn canvas(theme: Theme) -> Option<Color> {
         Theme::Light => Some(Color(0xf4, 0xf6, 0xf8, 0xff)),
         Theme::Dark => Some(Color(0x0e, 0x11, 0x16, 0xff)),
     }
+}
+
+/// What the toolkit wears around and behind a page, so that it does not shine through before the page is painted.
+fn window_theme(theme: Theme) -> Option<tauri::Theme> {
+    match theme {
+        Theme::System => None,
+        Theme::Light => Some(tauri::Theme::Light),
+        Theme::Dark => Some(tauri::Theme::Dark),
+    }
+}
+
+/// Puts a theme on every window that is open.
+pub fn wear(app: &AppHandle, theme: Theme) {
+    app.set_theme(window_theme(theme));
 }
 
 pub fn show_main(app: &AppHandle, console: &Shared) {
@@ -147,7 +162,7 @@ pub fn open_answer(app: &AppHandle, console: &Shared, operation: &str) -> Result
         return Err(Told::new("E-UI-3", strings::TOO_MANY_ANSWERS));
     }
     let matter = crate::desk::matter(console, &operation).ok_or_else(unknown)?;
-    let environment = matter.card.frozen.as_ref().map(|frozen| frozen.members().environment.as_str());
+    let environment = crate::answer::page::environment_of(console, &matter.card);
     let title = strings::in_doubt_title(environment, console.automated);
     console.answerings().insert(operation.clone(), Answering::new(&matter, random::page_nonce(), console.now_ms()));
     let window =
@@ -165,10 +180,15 @@ pub fn open_enrolment(app: &AppHandle, console: &Shared) -> Result<(), Told> {
     })
 }
 
-pub fn open_keys(app: &AppHandle, console: &Shared) -> Result<(), Told> {
+/// Opens the window for keys, or raises it; on the page that stops this computer's key where `stop` says so.
+pub fn open_keys(app: &AppHandle, console: &Shared, stop: bool) -> Result<(), Told> {
     open_sheet(app, KEYS, super::schemes::KEYS, strings::sheet_title(strings::YOUR_KEYS, None, console.automated), 720.0, || {
         sheet_commands::begin_keys(app);
-    })
+    })?;
+    if stop {
+        sheet_commands::turn_to_stop(app);
+    }
+    Ok(())
 }
 
 fn open_sheet(app: &AppHandle, label: &str, scheme: &str, title: String, height: f64, begin: impl FnOnce()) -> Result<(), Told> {
@@ -192,6 +212,7 @@ fn trusted<'a>(app: &'a AppHandle, label: &str, scheme: &str, path: &str) -> Bui
     let (scheme, path) = (scheme.to_owned(), url.path().to_owned());
     let builder = builder(app, label, WebviewUrl::CustomProtocol(url), move |url| url.scheme() == scheme && url.path() == path);
     let theme = app.state::<Shared>().shared().settings.theme;
+    let builder = builder.theme(window_theme(theme));
     shown_when_painted(match canvas(theme) {
         Some(colour) => builder.background_color(colour),
         None => builder,

@@ -26,7 +26,8 @@ texts! {
     KEY_MISSING = "Your signing key is not in the keyring any more. Nothing was signed. Enrol again by a new invitation.";
     KEY_FOREIGN = "The keyring holds something else under the name of your key. Nothing was signed, and it was not replaced.";
     KEY_PRESENT = "The keyring holds a key for this gate already. It was not replaced.";
-    KEY_STOPPED = "Your key was stopped by an administrator. You can read but not decide.";
+    KEY_STOPPED = "Your key was stopped. You can read but not decide.";
+    KEY_REMOVED = "You were taken off the people of this gate. You can read what is here but not decide, and nothing new comes.";
     KEY_WAITING = "Your key is waiting for an administrator's confirmation.";
     KEY_NOT_IN_ROSTER = "Your key is not among the people this gate lists. You can read but not decide.";
     NOT_ENROLLED = "This console is not enrolled at a gate.";
@@ -61,6 +62,7 @@ pub fn refusal(code: &str) -> Option<&'static str> {
         }
         "bytes_differ" | "shown_differs" => BYTES_DIFFER,
         "key_stopped" => KEY_STOPPED,
+        "key_removed" => KEY_REMOVED,
         "key_unknown" => KEY_NOT_IN_ROSTER,
         "key_waiting" => KEY_WAITING,
         "invite_unknown" | "invite_used" => "This invitation is not valid any more: it was used, or never made here. Ask for another one.",
@@ -70,6 +72,14 @@ pub fn refusal(code: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// Who can bring a person or a key back.
+pub fn ask_admins(names: &[String]) -> String {
+    match names {
+        [] => "Ask an administrator.".to_owned(),
+        names => format!("Ask an administrator: {}.", names.join(", ")),
+    }
 }
 
 pub fn offline_since(since: &str) -> String {
@@ -86,6 +96,18 @@ pub fn invalid_text(path: &str) -> String {
 
 pub fn expired(at: &str) -> String {
     format!("Expired at {at}. It was not executed.")
+}
+
+pub fn denied_by(who: &str, at: &str) -> String {
+    format!("{who} denied this at {at}. It was not executed.")
+}
+
+pub fn revoked_by(who: &str, at: &str) -> String {
+    format!("{who} stopped this at {at}, after approval. It was not executed.")
+}
+
+pub fn withdrawn_at(at: &str) -> String {
+    format!("The agent withdrew this request at {at}. Nothing will happen.")
 }
 
 pub fn ended(state: &str) -> &'static str {

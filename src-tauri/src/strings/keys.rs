@@ -21,6 +21,7 @@ texts! {
     STOP_OTHER_WORDS = "It takes effect at once and cannot be undone: nothing that this computer signs counts any more, its sessions end, and open requests that it approved end too. You sign as an administrator.";
     NEW_KEYS = "Make new keys";
     NEW_KEYS_WORDS = "New keys are made here beside the old ones. An administrator who is not you confirms them; the old keys count until then, and are stopped right after.";
+    NEW_KEYS_REFUSED = "Your new keys were not confirmed. The old ones count on. Give the new ones up, and make others when an administrator is ready.";
     ROTATING = "New keys are made and wait for an administrator. Rotating: the old keys are valid until they are confirmed.";
     GIVE_UP_NEW = "Give the new keys up";
     GIVEN_UP = "The new keys are given up. The old ones count on.";
@@ -34,6 +35,7 @@ texts! {
     OBJECT = "Object to it";
     OBJECT_NOW = "Sign the objection";
     OBJECT_WORDS = "The recovery never takes effect, whatever else happens. You sign as an administrator.";
+    OBJECT_IF_UNKNOWN = "If you do not know of it, object in Keys before then.";
     OBJECTED = "Your objection is on record. The recovery never takes effect.";
     OTHER_ROLES = "Propose other roles";
     OTHER_ROLES_WORDS = "All roles held afterwards, with spaces between. An administrator who is not you decides.";
@@ -58,6 +60,23 @@ texts! {
     NEW_APPROVAL_KEY = "New key that signs decisions";
     NEW_DEVICE_KEY = "New key that signs sessions";
     OTHER_ROSTER = "This was proposed on another version of the people than the one in force; it can no longer take effect.";
+}
+
+/// What is announced, in one sentence.
+pub fn recovery_runs(name: &str, roles: &str, when: &str) -> String {
+    format!("A recovery runs: {name} comes in as {roles}, effective {when}, unless an administrator objects.")
+}
+
+pub fn recovery_key(groups: &str) -> String {
+    format!("Key that would sign decisions: {groups}")
+}
+
+/// What somebody does who cannot object.
+pub fn ask_to_object(names: &[String]) -> String {
+    match names {
+        [] => "Tell an administrator, who can object.".to_owned(),
+        names => format!("Only an administrator can object. Tell one: {}.", names.join(", ")),
+    }
 }
 
 pub fn stop_heading(label: &str, name: &str) -> String {

@@ -31,6 +31,7 @@ texts! {
     STANDS_FOR = "What it stands for (read when asked, and again before it runs)";
     WHO_WHERE_WHEN = "Who, where, when";
     FACT_REQUEST = "Request";
+    FACT_OPERATION = "Operation (idempotency key)";
     FACT_TOOL = "Tool";
     FACT_AGENT = "Agent";
     FACT_OWNER = "Answers for the agent";

@@ -124,7 +124,7 @@ document.addEventListener("keydown", own((event) => {
   if (event.key === " ") { event.preventDefault(); toUnseen(event.shiftKey); return; }
   if (event.shiftKey || open) return;
   if (event.key === "a") { event.preventDefault(); toggle(true); }
-  else if (event.key === "o") { event.preventDefault(); call("answer_original", { nonce }).catch(() => say(page.silent)); }
+  else if (event.key === "o" && one("#original")) { event.preventDefault(); call("answer_original", { nonce }).catch(() => say(page.silent)); }
   else if (event.key === "c" && page.hash) copyText(page.hash);
   else if (/^[123]$/.test(event.key)) location.href = `?view=${["rendered", "raw", "hex"][Number(event.key) - 1]}&page=1`;
 }));

@@ -30,7 +30,8 @@ export interface Backend {
   askProvider(operation: string): Promise<string>;
   openAnswer(operation: string): Promise<void>;
   openEnrolment(): Promise<void>;
-  openKeys(): Promise<void>;
+  /** The window for keys; with `stop`, on its page that stops this computer's key. */
+  openKeys(stop?: boolean): Promise<void>;
   settings(): Promise<Settings>;
   saveSettings(settings: Settings): Promise<void>;
   /** Returns the function that ends the subscription. */

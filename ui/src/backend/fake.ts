@@ -45,6 +45,7 @@ export const enrolledState: ConsoleState = {
   mirror: { state: "verified", size: "4,182", text: "" },
   notifications: { available: true, error_id: null },
   reconcile: { count: "0", late: false },
+  recoveries: [],
   theme: "system",
   window_title: "TEST - 7 waiting - Vidimus",
 };
@@ -151,8 +152,8 @@ export class FakeBackend implements Backend {
     return this.#answer(undefined);
   }
 
-  async openKeys(): Promise<void> {
-    this.opened.push("keys");
+  async openKeys(stop = false): Promise<void> {
+    this.opened.push(stop ? "keys to stop" : "keys");
     return this.#answer(undefined);
   }
 

@@ -54,7 +54,7 @@ export const tauri: Backend = {
   askProvider: (operation) => call<string>("ask_provider", { operation }),
   openAnswer: (operation) => tell("open_answer", { operation }),
   openEnrolment: () => tell("open_enrolment"),
-  openKeys: () => tell("open_keys"),
+  openKeys: (stop = false) => tell("open_keys", { stop }),
   settings: () => call<Settings>("settings"),
   saveSettings: (settings) => tell("save_settings", { settings }),
   onInboxChanged: (listener) =>

@@ -16,7 +16,7 @@ export type GateState =
   | "identity_changed"
   | "none";
 
-export type KeyState = "none" | "waiting" | "active" | "rotation_due" | "rotating" | "stopped" | "error";
+export type KeyState = "none" | "waiting" | "active" | "rotation_due" | "rotating" | "stopped" | "removed" | "error";
 
 export type MirrorState = "empty" | "syncing" | "verified" | "broken";
 
@@ -72,6 +72,17 @@ export interface Reconcile {
   late: boolean;
 }
 
+/** A recovery that runs: somebody comes in by the recovery key unless an administrator objects. */
+export interface Recovery {
+  /** Its digest, which tells it from others. */
+  recovery: string;
+  /** Who, in which roles, and when it takes effect: one sentence. */
+  text: string;
+  key_text: string;
+  /** What the person here can do about it. */
+  advice: string;
+}
+
 export interface ConsoleState {
   environment: Environment | null;
   gate: Gate;
@@ -82,6 +93,8 @@ export interface ConsoleState {
   mirror: Mirror;
   notifications: Notifications;
   reconcile: Reconcile;
+  /** The one that takes effect first before the others. */
+  recoveries: Recovery[];
   theme: Theme;
   window_title: string;
 }

@@ -59,6 +59,16 @@ impl Sheet {
     pub fn new() -> Self {
         Self { nonce: random::page_nonce(), ..Self::default() }
     }
+
+    /// Turns to the page that stops this computer's key, where it has one that counts.
+    pub fn turn_to_stop(&mut self, console: &Console) {
+        let Some(membership) = console.membership() else { return };
+        let device = membership.device_key.digest();
+        if pages::desktop_of(console, &membership.person, &device).is_some_and(|(keys, _)| !keys.is_empty()) {
+            self.page = Page::Stop { person: membership.person, device };
+            self.said.clear();
+        }
+    }
 }
 
 /// Holds the sheet while the window system keeps it.
@@ -72,7 +82,8 @@ pub fn version(console: &Console, sheet: &Sheet) -> String {
     let waiting = rosters.as_ref().map_or(0, |chain| chain.waiting().len());
     let version = rosters.as_ref().and_then(|chain| chain.roster().map(|roster| roster.version)).unwrap_or_default();
     let rotating = Rotation::load(&console.profile).is_some();
-    format!("{} {} {version} {waiting} {rotating} {:?}", top_line(console).key, console.membership().is_some(), sheet.page)
+    let fault = console.shared().rotation_fault.as_ref().map_or("", |told| told.id);
+    format!("{} {} {version} {waiting} {rotating} {fault} {:?}", top_line(console).key, console.membership().is_some(), sheet.page)
 }
 
 /// Does what a form or button asks. One act at a time.

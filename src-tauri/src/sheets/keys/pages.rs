@@ -133,7 +133,9 @@ fn this_computer(console: &Console, membership: &Membership, desktop: Option<&De
     let mut row = el(Tag::Div).class("row");
     let rotating = Rotation::load(&console.profile).is_some();
     if rotating {
-        inner = inner.child(el(Tag::P).attr("data-part", "rotating").text(strings::ROTATING));
+        let fault = console.shared().rotation_fault.clone();
+        let (class, words) = fault.map_or(("", strings::ROTATING.to_owned()), |told| ("message bad", told.line()));
+        inner = inner.child(el(Tag::P).class(class).attr("data-part", "rotating").text(words));
         row = row.child(act("give-up", "give-up", strings::GIVE_UP_NEW));
     }
     if let Some(desktop) = desktop.filter(|desktop| !matches!(desktop.state, DesktopState::Stopped(_))) {

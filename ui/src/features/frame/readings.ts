@@ -47,6 +47,7 @@ export function keyReading(key: Key): Reading {
     case "rotating":
       return { icon: "hourglass", tone: "warning", text };
     case "stopped":
+    case "removed":
     case "error":
       return { icon: "cross", tone: "bad", text };
     case "none":
