@@ -13,7 +13,7 @@ use vidimus_core::sign::{PublicKey, SecretKey};
 use vidimus_core::statement::Enrolment;
 use vidimus_core::time::Timestamp;
 
-use crate::console::Console;
+use crate::console::{Change, Console};
 use crate::enrolment::{Kept, Membership, Randomness};
 use crate::errors::Told;
 use crate::key_acts;
@@ -180,6 +180,7 @@ pub async fn discard(console: &Console, membership: &Membership) -> Result<(), T
         _ => {}
     }
     console.shared().rotation_fault = None;
+    console.tell(Change::State);
     clear_next(console, membership).await
 }
 

@@ -45,8 +45,19 @@ impl Console {
     ///
     /// *Errors*: as of every method here: something did not appear in time, or the window ended.
     pub async fn start(desktop: &Desktop, program: &Path, profile: &Path, theme: &str) -> Result<Console, DesktopError> {
+        Console::start_under(desktop, program, profile, theme, &[]).await
+    }
+
+    /// The same with variables in its environment.
+    pub async fn start_under(
+        desktop: &Desktop,
+        program: &Path,
+        profile: &Path,
+        theme: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Console, DesktopError> {
         let profile = profile.to_string_lossy();
-        let driver = WebDriver::start(desktop, program, &["--profile", &profile, "--theme", theme], &[]).await?;
+        let driver = WebDriver::start(desktop, program, &["--profile", &profile, "--theme", theme], variables).await?;
         let console = Console { driver };
         console.main().await?;
         Ok(console)
@@ -105,6 +116,16 @@ impl Console {
         self.driver.click("[data-part=open-keys]").await?;
         self.keys().await?;
         self.expect("[data-part=this-computer]").await
+    }
+
+    /// Opens the window for keys on its page that stops this computer's key, and turns to it.
+    pub async fn open_stop(&self) -> Result<(), DesktopError> {
+        self.main().await?;
+        self.driver.keys("gs").await?;
+        self.expect("[data-part=open-stop]").await?;
+        self.driver.click("[data-part=open-stop]").await?;
+        self.keys().await?;
+        self.expect("[data-part=confirm-words]").await
     }
 
     /// Turns to the window for keys.
@@ -206,7 +227,10 @@ impl Console {
     /// Reads every part of the open request, as far as they have to be on screen.
     pub async fn read_all(&self) -> Result<(), DesktopError> {
         let deadline = Instant::now() + STEP_WITHIN;
-        while self.driver.exists("[data-part-number]:not(.seen)").await? {
+        // The core counts too, and not what was on screen before it knew the window to be in front.
+        let unread = "const seen = document.querySelector('[data-live=seen]').textContent.match(/(\\d+) of (\\d+)/);\
+            return document.querySelector('[data-part-number]:not(.seen)') !== null || seen === null || seen[1] !== seen[2]";
+        while self.driver.execute(unread, vec![]).await?.as_bool() != Some(false) {
             if Instant::now() >= deadline {
                 return Err(late("a part of the request never counted as seen"));
             }

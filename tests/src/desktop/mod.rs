@@ -21,6 +21,7 @@ use crate::processes::{Process, ProcessError};
 
 pub use keyring::KEYRING_PASSWORD;
 pub use notifications::{ClosedNotification, Notification, Urgency};
+pub use pictures::Frames;
 pub use webdriver::WebDriver;
 
 /// How long a part of the desktop may take to stand.

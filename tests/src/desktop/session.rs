@@ -22,6 +22,10 @@ impl Desktop {
     pub(super) fn start_display(&mut self, width: u32, height: u32) -> Result<(), DesktopError> {
         let mut command = self.command("Xvfb");
         command.args(["-displayfd", "1", "-nolisten", "tcp", "-noreset", "-screen", "0"]).arg(format!("{width}x{height}x24"));
+        // What is on the screen is in a file there, so that a frame can be read that no picture would be in time for.
+        let frames = self.frames_directory();
+        std::fs::create_dir_all(&frames).map_err(|source| DesktopError::File { path: frames.clone(), source })?;
+        command.arg("-fbdir").arg(frames);
         let mut display = Process::start("Xvfb", &mut command, &self.output_file("Xvfb"))?;
         let number = display.wait_for_line("its display number", START_WITHIN, |line| line.trim().parse::<u32>().is_ok())?;
         self.environment.set("DISPLAY", format!(":{}", number.trim()).into());

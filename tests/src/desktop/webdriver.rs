@@ -267,6 +267,12 @@ impl WebDriver {
         fs::write(path, picture).map_err(|source| DesktopError::File { path: path.to_owned(), source })
     }
 
+    /// Waits until the application has ended by itself.
+    pub fn ended(&self) -> Result<(), DesktopError> {
+        let gone = || (!self.application.is_running()).then_some(());
+        crate::processes::poll(APPEAR_WITHIN, gone).ok_or_else(|| error("the application", "it does not end"))
+    }
+
     /// Kills the application at once, as a crash would.
     pub fn kill_application(&self) -> Result<(), DesktopError> {
         self.application.signal(Signal::KILL);

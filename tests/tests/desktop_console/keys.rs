@@ -15,7 +15,7 @@ use crate::scene::{FOUNDER, Outcome, PIN, REASON, REFUND, SOON, Scene, ask, chec
 const STOPPED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The only admin approves a change of the roster in the review window.
-async fn admit(console: &Console, request: &RequestId) -> Outcome<String> {
+pub async fn admit(console: &Console, request: &RequestId) -> Outcome<String> {
     read_and_start(console, request).await?;
     let shown = console.driver.text("body").await?;
     console.approve_with_reason(REASON, PIN).await?;
@@ -34,7 +34,7 @@ async fn admitted(person: &mut Approver) -> Outcome {
     Ok(())
 }
 
-async fn founders_id(scene: &Scene, someone: &Approver) -> Outcome<(String, Vec<Digest>)> {
+pub async fn founders_id(scene: &Scene, someone: &Approver) -> Outcome<(String, Vec<Digest>)> {
     let roster = Roster::parse(someone.client()?.roster().await?.roster.as_bytes())?;
     let founder = roster.persons.iter().find(|person| person.name == FOUNDER).ok_or("the founder is not in the roster")?;
     scene.say("the roster names the founder");
@@ -42,7 +42,7 @@ async fn founders_id(scene: &Scene, someone: &Approver) -> Outcome<(String, Vec<
 }
 
 /// Another person of the roster, admitted in the window.
-async fn kim(scene: &Scene, console: &Console, roles: &[&str], seed: u8) -> Outcome<Approver> {
+pub async fn kim(scene: &Scene, console: &Console, roles: &[&str], seed: u8) -> Outcome<Approver> {
     let invite = scene.home.invite("Kim Example", roles)?;
     let mut kim = Approver::enrol(&scene.home.url(), &invite, seed).await?;
     admit(console, &kim.admission.ok_or("the enrolment made no request")?).await?;

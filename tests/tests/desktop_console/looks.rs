@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use vidimus_core::ids::RequestId;
 use vidimus_tests::console::{Console, Panel};
-use vidimus_tests::desktop::{Display, Options};
+use vidimus_tests::desktop::{Desktop, Display, Options};
 
 use crate::scene::{CREDIT, MAIL, Outcome, PIN, REASON, REFUND, Scene, ask, check, is_long, pictures, play};
 
@@ -40,9 +40,14 @@ impl Gallery {
     }
 
     pub async fn look(&mut self, scene: &Scene, console: &Console, name: &str) -> Outcome {
+        self.look_on(&scene.desktop, console, name).await
+    }
+
+    /// The same on another desktop than the scene's.
+    pub async fn look_on(&mut self, desktop: &Desktop, console: &Console, name: &str) -> Outcome {
         let path = self.folder.join(format!("{}-{name}.png", self.theme));
         console.picture(&path).await?;
-        check(scene.desktop.colours(&path)? > 8, || format!("nothing is drawn in {}", path.display()))?;
+        check(desktop.colours(&path)? > 8, || format!("nothing is drawn in {}", path.display()))?;
         console.driver.execute(&self.axe, vec![]).await?;
         let found = console.driver.execute_async(RUN_AXE, vec![]).await?;
         let found: Vec<String> = found.as_array().into_iter().flatten().map(ToString::to_string).collect();
@@ -69,6 +74,10 @@ async fn gallery(name: &'static str, theme: &'static str) {
         let (billing, support) = (scene.agent("billing")?, scene.agent("support")?);
         gallery.look(scene, &console, "inbox-empty").await?;
         let (_, refund) = ask(&billing, "refund", REFUND, "look-refund").await?;
+        console.driver.wait_for_text("[data-part=new-bar]", "1 new request").await?;
+        let empty = console.driver.text("[data-part=empty]").await?;
+        check(!empty.contains("Nothing waiting"), || format!("under news the empty list says: {empty}"))?;
+        gallery.look(scene, &console, "inbox-news").await?;
         let (_, mail) = ask(&support, "send_email", MAIL, "look-mail").await?;
         let (_, credit) = ask(&billing, "issue_credit", CREDIT, "look-credit").await?;
         console.show_rows(3).await?;
@@ -99,6 +108,8 @@ async fn enrolment(scene: &Scene, console: &Console, gallery: &mut Gallery) -> O
     gallery.look(scene, console, "enrolment-3").await?;
     console.driver.click("#confirm").await?;
     console.driver.wait_for("[data-part=enrolled]").await?;
+    let top = console.driver.text("[data-part=top]").await?;
+    check(top.contains("Gate: connected") && top.contains("(active)"), || format!("after enrolling the bar says: {top}"))?;
     gallery.look(scene, console, "enrolment-done").await?;
     Ok(console.leave_by("#close").await?)
 }

@@ -5,7 +5,10 @@
 
 mod admission;
 mod approving;
+mod cut_decisions;
+mod cut_keys;
 mod denying;
+mod first_frames;
 mod hostile;
 mod keyring_faults;
 mod keys;
@@ -14,9 +17,13 @@ mod looks_of_people;
 mod mutations;
 mod notices;
 mod proxy;
+mod recovery;
+mod removal;
 mod restarts;
 mod scene;
 mod second_person;
 mod tables;
+mod two_windows;
 mod unknown_outcome;
 mod windows;
+mod writes_in_doubt;

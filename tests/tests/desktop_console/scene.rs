@@ -13,7 +13,7 @@ use vidimus_core::ids::RequestId;
 use vidimus_tests::approver::Approver;
 use vidimus_tests::company::{Company, Inspector, Options as CompanyOptions, Tool, effect_table};
 use vidimus_tests::console::{Console, Panel};
-use vidimus_tests::desktop::{Desktop, Options};
+use vidimus_tests::desktop::{Desktop, Display, Options};
 use vidimus_tests::gate::{COMPANY_TOKEN, Gate, GateHome};
 use vidimus_tests::processes::Binary;
 
@@ -37,6 +37,15 @@ pub type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 /// Fails with these words unless it holds.
 pub fn check(holds: bool, words: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(words().into()) }
+}
+
+/// The file of orders to the gate's seams.
+const ORDERS: &str = "orders";
+
+/// A computer of a further person. The console ends before its desktop.
+pub struct Seat {
+    pub console: Console,
+    pub desktop: Desktop,
 }
 
 /// Everything that a test stands on.
@@ -90,6 +99,51 @@ impl Scene {
         })
     }
 
+    /// The console, ended by itself at this point.
+    pub async fn open_console_cut_at(&self, seam: &str) -> Outcome<Arc<Console>> {
+        let variables = [("VIDIMUS_CONSOLE_SEAM", seam)];
+        let console = Console::start_under(&self.desktop, &self.console_program, &self.profile, "light", &variables).await?;
+        Ok(self.hold(console))
+    }
+
+    fn hold(&self, console: Console) -> Arc<Console> {
+        let console = Arc::new(console);
+        *self.console.lock().unwrap_or_else(PoisonError::into_inner) = Some(console.clone());
+        console
+    }
+
+    /// Clears away a console that ended by itself.
+    pub async fn cleared(&self, console: Arc<Console>) -> Outcome {
+        console.driver.ended()?;
+        self.close(console).await
+    }
+
+    /// A further person's own computer with a console on it, not enrolled yet.
+    pub async fn seat(&self, name: &str, theme: &str) -> Outcome<Seat> {
+        let profile = self.folder.path().join(name);
+        std::fs::create_dir_all(&profile)?;
+        let display = Display::Virtual { width: 1280, height: 960 };
+        let desktop = Desktop::start(Options { display, ..Options::default() })?;
+        let console = Console::start(&desktop, &self.console_program, &profile, theme).await?;
+        Ok(Seat { console, desktop })
+    }
+
+    /// Ends the gate, and serves it again under the orders of a file.
+    pub fn serve_gate_under(&mut self, orders: &[&str]) -> Outcome {
+        self.end_gate()?;
+        self.order(orders)?;
+        let file = self.folder.path().join(ORDERS);
+        self.gate = Some(self.home.serve(&[("VIDIMUS_SEAM_FILE", &file.to_string_lossy())])?);
+        Ok(())
+    }
+
+    /// Gives the gate other orders.
+    pub fn order(&self, orders: &[&str]) -> Outcome {
+        let next = self.folder.path().join("orders.next");
+        std::fs::write(&next, orders.join("\n"))?;
+        Ok(std::fs::rename(next, self.folder.path().join(ORDERS))?)
+    }
+
     /// The console's main window.
     pub async fn open_console(&self) -> Outcome<Arc<Console>> {
         self.open_console_in("light").await
@@ -97,9 +151,7 @@ impl Scene {
 
     /// The same in a theme.
     pub async fn open_console_in(&self, theme: &str) -> Outcome<Arc<Console>> {
-        let console = Arc::new(Console::start(&self.desktop, &self.console_program, &self.profile, theme).await?);
-        *self.console.lock().unwrap_or_else(PoisonError::into_inner) = Some(console.clone());
-        Ok(console)
+        Ok(self.hold(Console::start(&self.desktop, &self.console_program, &self.profile, theme).await?))
     }
 
     /// Ends it.
@@ -251,6 +303,38 @@ pub async fn admit_person(scene: &Scene, founder: &Approver, name: &str, roles: 
         tokio::time::sleep(POLL).await;
     }
     Ok(person)
+}
+
+/// The request of a tool that waits in the inbox, as soon as it is there.
+pub async fn waiting_in(console: &Console, tool: &str) -> Outcome<RequestId> {
+    const FIND: &str = "return [...document.querySelectorAll('[data-request]:not([data-edge=ended])')]\
+        .find((row) => row.textContent.includes(arguments[0]))?.dataset.request ?? ''";
+    console.main().await?;
+    let deadline = Instant::now() + SOON;
+    loop {
+        console.driver.keys("n").await?;
+        let found = console.driver.execute(FIND, vec![tool.into()]).await?;
+        if let Some(found) = found.as_str().filter(|found| !found.is_empty()) {
+            return Ok(found.parse()?);
+        }
+        check(Instant::now() < deadline, || format!("the inbox shows no `{tool}` that waits"))?;
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// Whatever the open review window still offers, it approves nothing.
+pub async fn approves_nothing(console: &Console) -> Outcome {
+    if console.shows("#hold").await? {
+        console.driver.hold("#hold", crate::second_person::HELD).await?;
+    }
+    if console.shows("#approve-commit").await? {
+        console.driver.click("#approve-commit").await?;
+    }
+    let open = "return ['#start-approving', '#approve-commit', '#hold'].some((css) => {\
+        const found = document.querySelector(css); return found !== null && found.checkVisibility() && found.ariaDisabled !== 'true' })";
+    check(console.driver.execute(open, vec![]).await? == false, || "approving is open".to_owned())?;
+    console.settled().await?;
+    check(!console.shows("#receipt").await?, || "it was approved all the same".to_owned())
 }
 
 /// Opens a request, reads it whole and opens the approve panel.
