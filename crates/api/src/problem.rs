@@ -28,6 +28,12 @@ pub enum FaceCode {
     CheckpointLate,
     /// The gate's log is behind a head that it signed.
     LogBehindHead,
+    /// No head is signed over the newest records now, so nothing with an effect begins.
+    HeadNotSigned,
+    /// This sender has as many connections as it may.
+    ConnectionsLimitReached,
+    /// This person or session has as many log streams as it may.
+    StreamsLimitReached,
 }
 
 impl FaceCode {
@@ -40,6 +46,9 @@ impl FaceCode {
         FaceCode::GateFailed,
         FaceCode::CheckpointLate,
         FaceCode::LogBehindHead,
+        FaceCode::HeadNotSigned,
+        FaceCode::ConnectionsLimitReached,
+        FaceCode::StreamsLimitReached,
     ];
 
     /// The code as it is written.
@@ -52,6 +61,9 @@ impl FaceCode {
             FaceCode::GateFailed => "gate_failed",
             FaceCode::CheckpointLate => "checkpoint_late",
             FaceCode::LogBehindHead => "log_behind_head",
+            FaceCode::HeadNotSigned => "head_not_signed",
+            FaceCode::ConnectionsLimitReached => "connections_limit_reached",
+            FaceCode::StreamsLimitReached => "streams_limit_reached",
         }
     }
 
@@ -60,9 +72,9 @@ impl FaceCode {
         match self {
             FaceCode::MethodNotAllowed => 405,
             FaceCode::BodyTooSlow => 408,
-            FaceCode::RateLimited => 429,
+            FaceCode::RateLimited | FaceCode::ConnectionsLimitReached | FaceCode::StreamsLimitReached => 429,
             FaceCode::GateFailed => 500,
-            FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead => 503,
+            FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead | FaceCode::HeadNotSigned => 503,
         }
     }
 }
@@ -142,6 +154,18 @@ impl Problem {
         }
     }
 
+    /// When the same may be sent again, where that is known. *Unit*: seconds.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        let face = FaceCode::ALL.iter().find(|code| code.as_str() == self.code);
+        match (face, self.known_code()) {
+            (Some(FaceCode::RateLimited), _) => Some(60),
+            (Some(FaceCode::ConnectionsLimitReached | FaceCode::StreamsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
+            (Some(FaceCode::CheckpointLate | FaceCode::ShuttingDown), _) => Some(1),
+            (None, Some(Code::AgentRateLimited)) => Some(60),
+            (Some(FaceCode::MethodNotAllowed | FaceCode::BodyTooSlow | FaceCode::GateFailed | FaceCode::LogBehindHead) | None, _) => None,
+        }
+    }
+
     /// The code, if this version knows it.
     pub fn known_code(&self) -> Option<Code> {
         self.code.parse().ok()
@@ -217,7 +241,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::StatusUnavailable
         | Code::LedgerContradicted => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
-        Code::PendingLimitReached => 429,
+        Code::PendingLimitReached | Code::AgentRateLimited => 429,
         Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable => 502,
         Code::KeyWeak
         | Code::SignatureInvalid

@@ -165,6 +165,8 @@ codes! {
     BusinessEffectOpen = "business_effect_open",
     /// The agent has as many requests waiting as it may.
     PendingLimitReached = "pending_limit_reached",
+    /// The agent was refused so often that its refusals are counted only.
+    AgentRateLimited = "agent_rate_limited",
     /// A limit of the tool's row is reached.
     CapReached = "cap_reached",
     /// Nobody in the roster could decide.

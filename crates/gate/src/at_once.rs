@@ -78,6 +78,9 @@ impl Gate {
         if statement.is_none_or(|statement| statement.decision != DecisionKind::Approve) || BETWEEN.into_iter().any(awaits) {
             return Ok(None);
         }
+        if !self.checkpoints.stand() {
+            return Ok(None);
+        }
         let Some(table) = self.table().await? else { return Ok(None) };
         let Some(row) = table.row(&request.tool) else { return Ok(None) };
         let Some(credential) = sent_at_once(row) else { return Ok(None) };
@@ -117,7 +120,8 @@ async fn finish(gate: &Arc<Gate>, call: CallId, begun: Begun, ready: Ready) -> R
     let renewal = Renewal::begin(gate.clone(), redeemed.operation, redeemed.attempt);
     let frozen = FrozenRequest::parse(frozen.as_bytes()).map_err(StoreError::from)?;
     let row = table.row(&frozen.members().tool).ok_or_else(|| StoreError::Corrupt("a row that vanished from a table".to_owned()))?;
-    if let Attempted::Sent { operation, attempt, reply } = send_permitted(row, &frozen, permit, crate::clock::now, &gate.outbound).await {
+    let covered = gate.checkpoints.cover_now();
+    if let Attempted::Sent { operation, attempt, reply } = send_permitted(row, &frozen, permit, covered, crate::clock::now, &gate.outbound).await {
         record(gate, row, operation, attempt, reply).await?;
     }
     drop(renewal);

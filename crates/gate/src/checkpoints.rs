@@ -1,7 +1,8 @@
 //! Signs the head of the log after it is durable, and tells those who follow.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,7 +18,7 @@ use vidimus_store::{Head, Store, StoreError, StoredCheckpoint, VerifyError};
 use crate::entropy::NoEntropy;
 use crate::gate::moment;
 use crate::keys::{HeadFile, Keys, KeysError};
-use crate::limits::CHECKPOINT_WAIT_S_MAX;
+use crate::limits::{CHECKPOINT_WAIT_S_MAX, HEAD_BEFORE_SEND_S_MAX, HEAD_LATE_MS_MAX, HEAD_RETRY_MS};
 
 /// A signed head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,21 @@ pub struct Checkpoints {
     newest: watch::Sender<Arc<Signed>>,
     /// The size of the newest one that the ledger keeps.
     kept: watch::Sender<u64>,
+    /// Whether the last attempt to write one failed.
+    failing: watch::Sender<bool>,
+    /// What the store has made durable.
+    durable: watch::Receiver<Head>,
+    behind: Mutex<Option<Behind>>,
+    failures: AtomicU64,
+}
+
+/// The newest head was seen to cover less than what is durable.
+#[derive(Clone, Copy)]
+struct Behind {
+    /// The size of that head.
+    size: u64,
+    /// When this was first seen of it.
+    since: Instant,
 }
 
 impl Checkpoints {
@@ -94,7 +110,50 @@ impl Checkpoints {
         let signed = sign(keys, head)?;
         head_file.write(&signed.note)?;
         keep(store, &signed)?.await?;
-        Ok(Checkpoints { kept: watch::Sender::new(signed.size), newest: watch::Sender::new(Arc::new(signed)) })
+        Ok(Checkpoints {
+            kept: watch::Sender::new(signed.size),
+            newest: watch::Sender::new(Arc::new(signed)),
+            failing: watch::Sender::new(false),
+            durable: store.heads(),
+            behind: Mutex::default(),
+            failures: AtomicU64::new(0),
+        })
+    }
+
+    /// Whether heads are signed as records come: only then may anything begin that has an effect, since a copy of the database
+    /// from before it would otherwise pass for the whole. False while the last attempt failed, and while no new one came
+    /// in time though records wait for it.
+    pub fn stand(&self) -> bool {
+        let size = self.newest.borrow().size;
+        let waits = self.durable.borrow().size > size;
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waits {
+            *behind = None;
+        } else if behind.is_none_or(|behind| behind.size != size) {
+            *behind = Some(Behind { size, since: Instant::now() });
+        }
+        let late = behind.is_some_and(|behind| behind.since.elapsed() > Duration::from_millis(HEAD_LATE_MS_MAX));
+        !late && !*self.failing.borrow()
+    }
+
+    /// Returns once the head file covers every record that is durable now; false when that does not come in time. Whoever
+    /// waits shares the next head with all the others who do.
+    pub async fn cover_now(&self) -> bool {
+        let size = self.durable.borrow().size;
+        let mut newest = self.follow();
+        let covering = newest.wait_for(|signed| signed.size >= size);
+        tokio::time::timeout(Duration::from_secs(HEAD_BEFORE_SEND_S_MAX), covering).await.is_ok_and(|covered| covered.is_ok())
+    }
+
+    /// Attempts to write a head that failed, since the start.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Durable records that no head in its file covers.
+    pub fn uncovered(&self) -> u64 {
+        let size = self.newest.borrow().size;
+        self.durable.borrow().size.saturating_sub(size)
     }
 
     /// The newest signed head.
@@ -111,21 +170,34 @@ impl Checkpoints {
     pub async fn covering(&self, size: u64) -> Option<Arc<Signed>> {
         let mut newest = self.follow();
         let covering = newest.wait_for(|signed| signed.size >= size);
-        let signed = tokio::time::timeout(Duration::from_secs(CHECKPOINT_WAIT_S_MAX), covering).await.ok()?.ok()?.clone();
+        let signed = self.unless_failing(covering).await?.ok()?.clone();
         Some(signed)
+    }
+
+    /// What is waited for, as long as heads can be written: people learn at once that theirs will be late.
+    async fn unless_failing<T>(&self, waited_for: impl Future<Output = T>) -> Option<T> {
+        let mut failing = self.failing.subscribe();
+        let fails = async { failing.wait_for(|failing| *failing).await.map(drop) };
+        tokio::select! {
+            biased;
+            came = waited_for => Some(came),
+            _ = fails => None,
+            () = tokio::time::sleep(Duration::from_secs(CHECKPOINT_WAIT_S_MAX)) => None,
+        }
     }
 
     /// Returns once the ledger keeps a signed head over at least `size` records; none when that does not come in time.
     pub async fn kept(&self, size: u64) -> Option<()> {
         let mut kept = self.kept.subscribe();
         let keeps = kept.wait_for(|kept| *kept >= size);
-        tokio::time::timeout(Duration::from_secs(CHECKPOINT_WAIT_S_MAX), keeps).await.ok()?.ok().map(drop)
+        self.unless_failing(keeps).await?.ok().map(drop)
     }
 
     /// Signs each head that the store makes durable, the newest only when several came meanwhile. Ends with the token.
     ///
     /// A head is in its file before anyone sees it: what the file holds is durable already, so it is never ahead of the
-    /// database. The ledger's own copy, which receipts name, follows with its next commit.
+    /// database. The ledger's own copy, which receipts name, follows with its next commit. One that cannot be written is tried
+    /// again until it can.
     pub async fn run(&self, store: &Store, keys: &Keys, head_file: &HeadFile, ending: &CancellationToken) {
         let mut heads = store.heads();
         let mut keeping = JoinSet::new();
@@ -135,15 +207,23 @@ impl Checkpoints {
                 match sign(keys, head).and_then(|signed| head_file.write(&signed.note).map(|()| signed).map_err(HeadError::from)) {
                     Ok(signed) => {
                         self.newest.send_replace(Arc::new(signed.clone()));
+                        self.failing.send_if_modified(|failing| std::mem::replace(failing, false));
                         self.keep(store, signed, &mut keeping);
                     }
-                    Err(error) => crate::logging::failure("a head was not signed; the next one will be", &error),
+                    Err(error) => {
+                        self.failures.fetch_add(1, Ordering::Relaxed);
+                        if !self.failing.send_replace(true) {
+                            crate::logging::failure("a head was not written; nothing with an effect begins until one is", &error);
+                        }
+                    }
                 }
             }
             while keeping.try_join_next().is_some() {}
+            let failing = *self.failing.borrow();
             tokio::select! {
                 () = ending.cancelled() => break,
-                changed = heads.changed() => if changed.is_err() { break },
+                () = tokio::time::sleep(Duration::from_millis(HEAD_RETRY_MS)), if failing => {}
+                changed = heads.changed(), if !failing => if changed.is_err() { break },
             }
         }
         while keeping.join_next().await.is_some() {}

@@ -9,7 +9,7 @@ use vidimus_api::request::{
 use vidimus_core::bytes::Digest;
 use vidimus_core::challenge::OwnChallenge;
 use vidimus_core::code::Refusal;
-use vidimus_core::decision::DecisionStatement;
+use vidimus_core::decision::{DecisionKind, DecisionStatement};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
@@ -102,6 +102,9 @@ impl Gate {
             None => decision.reason,
         };
         let statement = DecisionStatement::parse(envelope.danger_unverified_payload()).ok();
+        if statement.as_ref().is_some_and(|statement| statement.decision == DecisionKind::Approve) {
+            self.refuse_while_unsigned()?;
+        }
         let challenge = statement.as_ref().and_then(|statement| self.own_challenge(statement));
         let at_hand = self.executor_at_hand(&view, statement.as_ref()).await?;
         let record = RecordDecision { request, envelope, challenge, reason, reason_salt: decision.reason_salt, context: decision.context };

@@ -164,6 +164,17 @@ impl Gate {
         Ok(())
     }
 
+    /// Refuses whatever may have an effect, or fill the disk, while no head can be signed over it.
+    ///
+    /// *Errors*: `head_not_signed`.
+    pub fn refuse_while_unsigned(&self) -> Result<(), Rejection> {
+        if self.checkpoints.stand() {
+            return Ok(());
+        }
+        let detail = "the gate cannot write the signed head of its log, so nothing with an effect begins; denials and stops count";
+        Err(Rejection::of_face(FaceCode::HeadNotSigned, detail))
+    }
+
     /// Refuses whatever would begin something new.
     ///
     /// *Errors*: `shutting_down`.

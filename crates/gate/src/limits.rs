@@ -80,6 +80,18 @@ pub const STREAM_BATCH_MAX: usize = 256;
 /// Waiting for the checkpoint that covers a record that is already durable. *Unit*: seconds.
 pub const CHECKPOINT_WAIT_S_MAX: u64 = 10;
 
+/// Between two attempts to write a head after one that failed. *Unit*: milliseconds. A full disk is looked at often enough that
+/// people wait for nothing once it has room, and seldom enough that it costs nothing.
+pub const HEAD_RETRY_MS: u64 = 250;
+
+/// How long records wait for a signed head before nothing with an effect begins any more. *Unit*: milliseconds. A head takes less
+/// than one; only a disk that hangs takes this long.
+pub const HEAD_LATE_MS_MAX: u64 = 2_000;
+
+/// How long what may be sent waits for the head that covers its permission. *Unit*: seconds. Well within a lease; then nothing
+/// is sent.
+pub const HEAD_BEFORE_SEND_S_MAX: u64 = 5;
+
 /// A line on the administration socket. *Unit*: bytes.
 pub const ADMIN_LINE_BYTES_MAX: usize = 64 * 1024;
 

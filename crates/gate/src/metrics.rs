@@ -63,6 +63,11 @@ impl Metrics {
         self.reads_lost.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether a read was answered whose record was lost.
+    pub fn has_lost(&self) -> bool {
+        self.reads_lost.load(Ordering::Relaxed) > 0
+    }
+
     /// Counts a page by its way and what became of it there.
     pub fn paged(&self, channel: PageChannel, outcome: PageOutcome) {
         *self.pages.lock().unwrap_or_else(PoisonError::into_inner).entry((channel, outcome)).or_default() += 1;

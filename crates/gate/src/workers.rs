@@ -104,6 +104,9 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
         gate.bell.ring_all();
     }
     let duties = due.to_mint.into_iter().map(|operation| (operation, Duty::Execute));
+    // Nothing that has an effect begins without signed heads. What is approved waits; what has run out still ends.
+    let heads_stand = gate.checkpoints.stand();
+    let duties = duties.filter(|_| heads_stand);
     for (operation, duty) in duties.chain(due.to_ask.into_iter().map(|operation| (operation, Duty::Ask))) {
         if !busy.begin(operation) {
             continue;
@@ -293,6 +296,10 @@ impl Redeem for Redeemer<'_> {
         };
         self.renewal.get_or_init(|| Renewal::begin(self.gate.clone(), redeemed.operation, redeemed.attempt));
         Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential })
+    }
+
+    async fn covered(&self) -> bool {
+        self.gate.checkpoints.cover_now().await
     }
 
     async fn carry_out(&self, token: VerifiedToken) -> Result<(), Refusal> {

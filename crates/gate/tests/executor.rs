@@ -37,6 +37,10 @@ impl Redeem for Once {
         let claims = token.claims();
         Ok(Permit { operation: claims.operation, attempt: claims.attempt, lease_until: clock::now().plus_s(30), credential: None })
     }
+
+    async fn covered(&self) -> bool {
+        true
+    }
 }
 
 struct Bench {
@@ -178,6 +182,10 @@ async fn a_worker_whose_lease_is_over_sends_nothing() {
         async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
             let claims = token.claims();
             Ok(Permit { operation: claims.operation, attempt: claims.attempt, lease_until: Timestamp::MIN, credential: None })
+        }
+
+        async fn covered(&self) -> bool {
+            true
         }
     }
     let bench = Bench::new().await;

@@ -143,10 +143,12 @@ impl Store {
     pub async fn record_read(&self, moment: Moment, read: ReadRecorded) -> Result<(), StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
+                // A provider says how many there are: a number that no record holds must not cost the record.
+                let hits = read.hits.and_then(|hits| Json::integer(hits).ok());
                 let claims = Json::object([
                     ("agent", text(&read.agent)),
                     ("tool", text(&read.tool)),
-                    ("hits", read.hits.map(Json::integer).transpose()?.into()),
+                    ("hits", hits.into()),
                     ("status", read.status.into()),
                 ]);
                 tx.stage(Entry::new(RecordType::ReadExecuted, claims))?;

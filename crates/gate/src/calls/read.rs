@@ -71,8 +71,9 @@ impl Gate {
         let permit = self.reads_at_risk.clone().acquire_owned().await.map_err(CallFault::failed)?;
         self.in_flight.spawn(async move {
             if let Err(error) = gate.store.record_read(moment, read).await {
+                // No further read is answered: what cannot be put on record has no answer.
                 gate.metrics.read_lost();
-                crate::logging::failure("the record of a read was lost", &error);
+                crate::logging::failure("the record of a read was lost; agents are refused until the gate is started again", &error);
             }
             drop(permit);
         });
@@ -160,9 +161,9 @@ pub(super) fn outgoing<'a>(http: &'a HttpExecutor, args: &Json, bytes: &[u8]) ->
     })
 }
 
-/// The count of hits, where the row says where it stands.
+/// The count of hits, where the row says where it stands; none where a record cannot hold it.
 fn hits(row: &Row, reply: &Reply) -> Option<u64> {
     let pointer = row.hits.as_deref()?;
     let json = parse_result(reply.result()?.as_bytes())?;
-    json.pointer(pointer).and_then(Json::as_number).and_then(Number::as_u64)
+    json.pointer(pointer).and_then(Json::as_number).and_then(Number::as_u64).filter(|hits| Json::integer(*hits).is_ok())
 }

@@ -69,8 +69,13 @@ impl Gate {
         (operation, attempt): (OperationKey, u32),
         outgoing: Outgoing<'_>,
     ) -> Result<(), CallFault> {
-        pass(Seam::BeforeSend);
-        let reply = self.outbound.send(outgoing).await;
+        // Under a signed head, as money is: an older copy of the database would not know that it was sent.
+        let reply = if self.checkpoints.cover_now().await {
+            pass(Seam::BeforeSend);
+            self.outbound.send(outgoing).await
+        } else {
+            Reply::NothingSent { detail: "no signed head covers the intent; nothing was sent".to_owned() }
+        };
         pass(Seam::AfterAnswer);
         let after = match &row.state {
             // What cannot be read afterwards is missing from the record; the write itself is no less done.

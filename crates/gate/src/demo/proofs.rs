@@ -41,6 +41,10 @@ impl Redeem for StoreRedeem<'_> {
             Err(_) => Err(failed()),
         }
     }
+
+    async fn covered(&self) -> bool {
+        self.0.checkpoints.cover_now().await
+    }
 }
 
 /// Opens the ended gate's folder and tries what must be refused, with a token that was minted for this request.

@@ -44,6 +44,10 @@ pub trait Redeem {
     /// Turns the token into the permission for one attempt.
     fn redeem(&self, token: VerifiedToken) -> impl Future<Output = Result<Permit, Refusal>> + Send;
 
+    /// Returns once a signed head outside the database covers the record of what was redeemed: only then may a byte be sent, so
+    /// that no older copy of the database lets the same be sent again. False when that does not come in time.
+    fn covered(&self) -> impl Future<Output = bool> + Send;
+
     /// Redeems the token of a tool of the gate's own and does what it permits, at once: nothing stands between the two.
     ///
     /// *Errors*: `tool_wrong` from whoever redeems for providers only.
@@ -78,7 +82,7 @@ pub async fn attempt(order: Order<'_>, now: fn() -> Timestamp, outbound: &Outbou
         return Ok(Attempted::CarriedOut);
     }
     let permit = redeemer.redeem(verified).await?;
-    Ok(send_permitted(order.row, &frozen, permit, now, outbound).await)
+    Ok(send_permitted(order.row, &frozen, permit, redeemer.covered(), now, outbound).await)
 }
 
 /// Looks at what was handed over, before anything is asked of anybody.
@@ -99,11 +103,20 @@ pub fn examine(order: &Order<'_>, now: Timestamp) -> Result<(FrozenRequest, Veri
     Ok((frozen, verified))
 }
 
-/// Sends what a redeemed token permits, once.
-pub async fn send_permitted(row: &Row, frozen: &FrozenRequest, permit: Permit, now: fn() -> Timestamp, outbound: &Outbound) -> Attempted {
+/// Sends what a redeemed token permits, once, and not before a signed head covers the permission.
+pub async fn send_permitted(
+    row: &Row,
+    frozen: &FrozenRequest,
+    permit: Permit,
+    covered: impl Future<Output = bool>,
+    now: fn() -> Timestamp,
+    outbound: &Outbound,
+) -> Attempted {
+    let covered = covered.await;
     pass(Seam::AfterRedeem);
     let Permit { operation, attempt, lease_until, credential } = permit;
     let reply = match &row.executor {
+        _ if !covered => Reply::NothingSent { detail: "no signed head covers the permission to send; nothing was sent".to_owned() },
         Executor::Http(http) => send(http, frozen, operation, lease_until, credential, now, outbound).await,
         Executor::Gate | Executor::Mcp { .. } | Executor::Remote { .. } => {
             Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() }

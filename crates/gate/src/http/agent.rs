@@ -27,6 +27,7 @@ pub async fn propose(
     body: Body,
 ) -> Result<Response, Rejection> {
     gate.refuse_while_ending()?;
+    gate.refuse_while_unsigned()?;
     let wait = Query::of(&uri, &["wait_s"])?.wait()?;
     let body: Bytes = body::read(body, CALL_BODY_BYTES_MAX).await?;
     let call = match CallRequest::parse(&body) {

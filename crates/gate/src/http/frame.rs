@@ -34,6 +34,9 @@ pub async fn frame(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
         if let Ok(document) = serde_json::to_vec(&problem) {
             *response.body_mut() = Body::from(document);
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_MEDIA_TYPE));
+            if let Some(after_s) = problem.retry_after_s() {
+                response.headers_mut().insert(header::RETRY_AFTER, after_s.into());
+            }
             if problem.status == 401 {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }

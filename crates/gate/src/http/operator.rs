@@ -15,10 +15,11 @@ pub async fn health() -> &'static str {
     "ok\n"
 }
 
-/// The process can take calls: its store takes records and answers, and it is not ending.
+/// The process can take calls: its store takes records and answers, their heads are signed, and it is not ending.
 pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Rejection> {
     gate.refuse_while_ending()?;
     refuse_while_failed(&gate)?;
+    gate.refuse_while_unsigned()?;
     gate.store.head().await?;
     Ok("ready\n")
 }
@@ -27,7 +28,7 @@ pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Reject
 ///
 /// *Errors*: `gate_failed` with 503: another start mends it.
 pub fn refuse_while_failed(gate: &Gate) -> Result<(), Rejection> {
-    if gate.store.has_failed() {
+    if gate.store.has_failed() || gate.metrics.has_lost() {
         let detail = "the gate's database takes no more records, so nothing is begun; start the gate again";
         return Err(Rejection::of_face(FaceCode::GateFailed, detail).with_status(StatusCode::SERVICE_UNAVAILABLE));
     }
