@@ -32,8 +32,6 @@ pub enum FaceCode {
     HeadNotSigned,
     /// This sender has as many connections as it may.
     ConnectionsLimitReached,
-    /// This person or session has as many log streams as it may.
-    StreamsLimitReached,
 }
 
 impl FaceCode {
@@ -48,7 +46,6 @@ impl FaceCode {
         FaceCode::LogBehindHead,
         FaceCode::HeadNotSigned,
         FaceCode::ConnectionsLimitReached,
-        FaceCode::StreamsLimitReached,
     ];
 
     /// The code as it is written.
@@ -63,7 +60,6 @@ impl FaceCode {
             FaceCode::LogBehindHead => "log_behind_head",
             FaceCode::HeadNotSigned => "head_not_signed",
             FaceCode::ConnectionsLimitReached => "connections_limit_reached",
-            FaceCode::StreamsLimitReached => "streams_limit_reached",
         }
     }
 
@@ -72,7 +68,7 @@ impl FaceCode {
         match self {
             FaceCode::MethodNotAllowed => 405,
             FaceCode::BodyTooSlow => 408,
-            FaceCode::RateLimited | FaceCode::ConnectionsLimitReached | FaceCode::StreamsLimitReached => 429,
+            FaceCode::RateLimited | FaceCode::ConnectionsLimitReached => 429,
             FaceCode::GateFailed => 500,
             FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead | FaceCode::HeadNotSigned => 503,
         }
@@ -159,7 +155,7 @@ impl Problem {
         let face = FaceCode::ALL.iter().find(|code| code.as_str() == self.code);
         match (face, self.known_code()) {
             (Some(FaceCode::RateLimited), _) => Some(60),
-            (Some(FaceCode::ConnectionsLimitReached | FaceCode::StreamsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
+            (Some(FaceCode::ConnectionsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
             (Some(FaceCode::CheckpointLate | FaceCode::ShuttingDown), _) => Some(1),
             (None, Some(Code::AgentRateLimited)) => Some(60),
             (Some(FaceCode::MethodNotAllowed | FaceCode::BodyTooSlow | FaceCode::GateFailed | FaceCode::LogBehindHead) | None, _) => None,

@@ -121,7 +121,9 @@ async fn finish(gate: &Arc<Gate>, call: CallId, begun: Begun, ready: Ready) -> R
     let frozen = FrozenRequest::parse(frozen.as_bytes()).map_err(StoreError::from)?;
     let row = table.row(&frozen.members().tool).ok_or_else(|| StoreError::Corrupt("a row that vanished from a table".to_owned()))?;
     let covered = gate.checkpoints.cover_now();
-    if let Attempted::Sent { operation, attempt, reply } = send_permitted(row, &frozen, permit, covered, crate::clock::now, &gate.outbound).await {
+    if let Attempted::Sent { operation, attempt, reply } =
+        send_permitted(row, &frozen, permit, covered, crate::clock::now, &gate.outbound).await
+    {
         record(gate, row, operation, attempt, reply).await?;
     }
     drop(renewal);

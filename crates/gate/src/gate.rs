@@ -19,6 +19,8 @@ use crate::entropy::{self, NoEntropy};
 use crate::executor::Outbound;
 use crate::failures::Failures;
 use crate::http::Rejection;
+use crate::http::places::Places;
+use crate::http::streams::Streams;
 use crate::keys::{HeadFile, Keys, KeysError};
 use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
 use crate::metrics::Metrics;
@@ -77,6 +79,10 @@ pub struct Gate {
     pub asks: Asks,
     /// What an operator counts.
     pub metrics: Metrics,
+    /// The listener's connections.
+    pub places: Arc<Places>,
+    /// The open log streams.
+    pub streams: Arc<Streams>,
     /// Failed authentications.
     pub failures: Failures,
     /// Cancelled when the gate ends: nothing new begins.
@@ -124,6 +130,8 @@ impl Gate {
             nudge: Notify::new(),
             asks: Asks::default(),
             metrics: Metrics::default(),
+            places: Arc::default(),
+            streams: Arc::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),

@@ -6,6 +6,28 @@ pub const RECOVERY_LINE_BYTES_MAX: usize = 1024;
 /// Connections at a time. *Unit*: connections. Each costs a file descriptor; the usual limit is 1,024.
 pub const CONNECTIONS_MAX: usize = 768;
 
+/// Connections of one address at a time, where no proxy stands in between. *Unit*: connections. Two thirds: an office or a host full
+/// of agents may come from one address, and the rest is for all others.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 512;
+
+/// Connections of all agents at a time. *Unit*: connections. Two thirds: however many agents there are, people are let in.
+pub const CONNECTIONS_AGENTS_MAX: usize = 512;
+
+/// Connections of one agent at a time. *Unit*: connections. Twice its long polls.
+pub const CONNECTIONS_PER_AGENT_MAX: usize = 2 * WAITS_PER_AGENT_MAX;
+
+/// Connections of one person at a time. *Unit*: connections. Each of eight desktops follows the log and asks one thing.
+pub const CONNECTIONS_PER_PERSON_MAX: usize = 32;
+
+/// Log streams of one session at a time. *Unit*: streams. A console needs one, and another while it comes back.
+pub const STREAMS_PER_SESSION_MAX: usize = 2;
+
+/// Log streams of one person at a time. *Unit*: streams. One for each of eight desktops.
+pub const STREAMS_PER_PERSON_MAX: usize = 8;
+
+/// Writing an answer without any progress. *Unit*: seconds. Ends clients that ask and do not read.
+pub const WRITE_STALL_S_MAX: u64 = 10;
+
 /// After a connection that could not be accepted. *Unit*: milliseconds.
 pub const ACCEPT_PAUSE_MS: u64 = 50;
 

@@ -8,9 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use vidimus_api::problem::FaceCode;
+use vidimus_core::code::Code;
 use vidimus_core::operation::{Answer, OperationState};
 use vidimus_core::page::{PageChannel, PageOutcome};
 use vidimus_core::table::TABLE_CHANGE;
+
+use crate::http::places::Tally as ConnectionTally;
 
 /// A route and a status number.
 type Answered = (&'static str, u16);
@@ -22,6 +26,39 @@ struct Tally {
     us: u64,
 }
 
+/// What the gate knows at the moment of the text.
+#[derive(Clone, Copy)]
+pub struct Now<'a> {
+    /// Its environment.
+    pub environment: &'a str,
+    /// Records under the newest signed head.
+    pub log_records: u64,
+    /// Durable records beyond it.
+    pub uncovered: u64,
+    /// Heads that could not be written.
+    pub head_failures: u64,
+    /// Commits of the ledger.
+    pub commits: u64,
+    /// Calls and executions under way.
+    pub in_flight: usize,
+    /// The listener's connections.
+    pub connections: ConnectionTally,
+    /// Open log streams.
+    pub streams: u64,
+    /// Operations without a final state.
+    pub open: &'a [(OperationState, u64)],
+}
+
+/// The codes of answers that a limit gives, or a head that is missing.
+const LIMITED: [&str; 6] = [
+    FaceCode::RateLimited.as_str(),
+    FaceCode::ConnectionsLimitReached.as_str(),
+    FaceCode::HeadNotSigned.as_str(),
+    FaceCode::CheckpointLate.as_str(),
+    Code::AgentRateLimited.as_str(),
+    Code::PendingLimitReached.as_str(),
+];
+
 /// The gate's counters since its start.
 #[derive(Default)]
 pub struct Metrics {
@@ -29,6 +66,7 @@ pub struct Metrics {
     attempts: [AtomicU64; 4],
     changes: [AtomicU64; 2],
     reads_lost: AtomicU64,
+    limited: Mutex<BTreeMap<&'static str, u64>>,
     pages: Mutex<BTreeMap<(PageChannel, PageOutcome), u64>>,
 }
 
@@ -39,6 +77,13 @@ impl Metrics {
         let tally = answers.entry((route, status)).or_default();
         tally.count += 1;
         tally.us = tally.us.saturating_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// Counts an answer that a limit gave, by its code.
+    pub fn limited(&self, code: &str) {
+        if let Some(code) = LIMITED.iter().find(|limited| **limited == code) {
+            *self.limited.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+        }
     }
 
     /// Counts an attempt of money by what came of it.
@@ -74,7 +119,8 @@ impl Metrics {
     }
 
     /// The text, with what the gate knows besides.
-    pub fn text(&self, environment: &str, log_records: u64, commits: u64, in_flight: usize, open: &[(OperationState, u64)]) -> String {
+    pub fn text(&self, now: &Now<'_>) -> String {
+        let Now { environment, log_records, uncovered, head_failures, commits, in_flight, connections, streams, open } = *now;
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {
             // Writing to a text cannot fail.
@@ -86,6 +132,27 @@ impl Metrics {
         let info = format!("{{version=\"{}\",environment=\"{environment}\"}}", env!("CARGO_PKG_VERSION"));
         family("vidimus_gate_info", "gauge", "The gate's version and environment.", &[(info, "1".to_owned())]);
         family("vidimus_log_records", "gauge", "Records under the newest checkpoint.", &[(String::new(), log_records.to_string())]);
+        let plain = |value: u64| [(String::new(), value.to_string())];
+        family("vidimus_head_uncovered_records", "gauge", "Durable records that no signed head covers yet.", &plain(uncovered));
+        family("vidimus_head_failures_total", "counter", "Attempts to write a signed head that failed.", &plain(head_failures));
+        let ConnectionTally { held, made_room, turned_away, stalled } = connections;
+        let held: Vec<_> =
+            ["stranger", "agent", "person"].iter().zip(held).map(|(by, count)| (format!("{{by=\"{by}\"}}"), count.to_string())).collect();
+        family("vidimus_connections", "gauge", "Open connections, by who has proven to be there.", &held);
+        let ended: Vec<_> = [("made_room", made_room), ("stalled", stalled), ("turned_away", turned_away)]
+            .iter()
+            .map(|(why, count)| (format!("{{why=\"{why}\"}}"), count.to_string()))
+            .collect();
+        family("vidimus_connections_ended_total", "counter", "Connections that a limit ended, by why.", &ended);
+        family("vidimus_log_streams", "gauge", "Open log streams.", &plain(streams));
+        let limited: Vec<_> = self
+            .limited
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(|(code, count)| (format!("{{code=\"{code}\"}}"), count.to_string()))
+            .collect();
+        family("vidimus_limited_total", "counter", "Answers that a limit or a missing head gave, by their code.", &limited);
         family("vidimus_store_commits_total", "counter", "Durable commits of the ledger.", &[(String::new(), commits.to_string())]);
         family("vidimus_in_flight", "gauge", "Calls and executions under way.", &[(String::new(), in_flight.to_string())]);
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -134,10 +201,32 @@ mod tests {
         metrics.changed(TABLE_CHANGE);
         metrics.read_lost();
         metrics.paged(PageChannel::Webhook, PageOutcome::Failed);
-        let text = metrics.text("test", 7, 3, 1, &[(OperationState::NeedsReconciliation, 2)]);
+        metrics.limited("rate_limited");
+        metrics.limited("not_found");
+        let connections = ConnectionTally { held: [4, 5, 6], made_room: 1, turned_away: 2, stalled: 3 };
+        let text = metrics.text(&Now {
+            environment: "test",
+            log_records: 7,
+            uncovered: 8,
+            head_failures: 9,
+            commits: 3,
+            in_flight: 1,
+            connections,
+            streams: 10,
+            open: &[(OperationState::NeedsReconciliation, 2)],
+        });
+        assert!(!text.contains("not_found"), "no code but a limit's");
         for expected in [
             "vidimus_log_records 7\n",
             "vidimus_store_commits_total 3\n",
+            "vidimus_head_uncovered_records 8\n",
+            "vidimus_head_failures_total 9\n",
+            "vidimus_connections{by=\"stranger\"} 4\n",
+            "vidimus_connections{by=\"person\"} 6\n",
+            "vidimus_connections_ended_total{why=\"stalled\"} 3\n",
+            "vidimus_connections_ended_total{why=\"turned_away\"} 2\n",
+            "vidimus_log_streams 10\n",
+            "vidimus_limited_total{code=\"rate_limited\"} 1\n",
             "vidimus_http_answers_total{route=\"/v1/calls\",status=\"202\"} 2\n",
             "vidimus_http_answer_seconds_total{route=\"/v1/calls\",status=\"202\"} 2.000000\n",
             "vidimus_attempts_total{answer=\"unclear\"} 1\n",

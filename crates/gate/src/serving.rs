@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Gate, StartError};
+use crate::http::server::Service;
 use crate::http::{TlsError, TlsFiles, router, server, tls_acceptor};
 use crate::limits::SHUTDOWN_S_MAX;
 use crate::paging::{self, Paging, PagingError};
@@ -100,7 +101,11 @@ impl Listening {
         let working = tokio::spawn(workers::run(gate.clone()));
         let telling = tokio::spawn(paging::run(gate.clone(), paging));
         let administering = tokio::spawn(admin::serve(admin_listener, gate.clone(), options.data));
-        let serving = tokio::spawn(server::serve(listener, tls, router(gate.clone()), gate.ending.clone()));
+        let serving = {
+            let (router, places) = (router(gate.clone()), Arc::clone(&gate.places));
+            let service = Service { tls, trusted_proxy: options.trusted_proxy, router, places };
+            tokio::spawn(server::serve(listener, service, gate.ending.clone()))
+        };
         Ok(Listening { gate, address, scheme, socket, serving, working, telling, signing, administering, signing_ends })
     }
 

@@ -31,6 +31,7 @@ pub async fn frame(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
         let mut problem = rejection.into_problem();
         problem.request_id.clone_from(&id);
         code.clone_from(&problem.code);
+        gate.metrics.limited(&code);
         if let Ok(document) = serde_json::to_vec(&problem) {
             *response.body_mut() = Body::from(document);
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_MEDIA_TYPE));

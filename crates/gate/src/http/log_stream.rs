@@ -15,11 +15,13 @@ use serde::Serialize;
 use vidimus_api::limits::KEEP_ALIVE_S;
 use vidimus_api::log::{CheckpointEvent, RecordEvent};
 use vidimus_core::code::{Code, Refusal};
-use vidimus_store::LogRecord;
+use vidimus_store::{LogRecord, Session};
 
 use super::body::Query;
+use super::places::{Connection, UnderWay};
 use super::policy::SessionDigest;
 use super::rejection::Rejection;
+use super::streams::Reading;
 use crate::checkpoints::Signed;
 use crate::gate::Gate;
 use crate::limits::STREAM_BATCH_MAX;
@@ -28,6 +30,8 @@ use crate::limits::STREAM_BATCH_MAX;
 pub async fn stream(
     State(gate): State<Arc<Gate>>,
     Extension(SessionDigest(session)): Extension<SessionDigest>,
+    Extension(person): Extension<Session>,
+    connection: Option<Extension<Arc<Connection>>>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
@@ -39,7 +43,15 @@ pub async fn stream(
         }
         None => Query::of(&uri, &["from"])?.parsed("from")?.unwrap_or(0),
     };
-    let follower = Follower { checkpoints: gate.checkpoints.follow(), gate, session, next: from, ready: Vec::new() };
+    let follower = Follower {
+        checkpoints: gate.checkpoints.follow(),
+        reading: gate.streams.begin(session, person.person),
+        _under_way: connection.map(|Extension(connection)| connection.begin()),
+        gate,
+        session,
+        next: from,
+        ready: Vec::new(),
+    };
     let events = unfold(follower, |mut follower| async move {
         let event = follower.event().await?;
         Some((Ok(event), follower))
@@ -53,15 +65,21 @@ struct Follower {
     gate: Arc<Gate>,
     checkpoints: tokio::sync::watch::Receiver<Arc<Signed>>,
     session: vidimus_core::bytes::Digest,
+    reading: Reading,
+    /// Its connection is at work as long as the stream is open.
+    _under_way: Option<UnderWay>,
     next: u64,
     /// Events still to be sent, the next one last.
     ready: Vec<Event>,
 }
 
 impl Follower {
-    /// The next event; none when the stream is over: the gate ends, the session has ended, the store fails.
+    /// The next event; none when the stream is over: the gate ends, the session has ended, a newer stream took its place, the store fails.
     async fn event(&mut self) -> Option<Event> {
         loop {
+            if self.reading.is_over() {
+                return None;
+            }
             if let Some(event) = self.ready.pop() {
                 return Some(event);
             }
@@ -71,6 +89,7 @@ impl Follower {
             } else {
                 tokio::select! {
                     () = self.gate.ending.cancelled() => return None,
+                    () = self.reading.ended() => return None,
                     changed = self.checkpoints.changed() => changed.ok()?,
                 }
             }

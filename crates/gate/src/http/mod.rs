@@ -8,11 +8,13 @@ mod frame;
 mod log_stream;
 mod operations;
 mod operator;
+pub mod places;
 pub mod policy;
 mod rejection;
 mod roster;
 pub mod server;
 mod sessions;
+pub mod streams;
 mod table;
 mod tls;
 

@@ -9,6 +9,7 @@ use vidimus_api::problem::FaceCode;
 
 use super::rejection::Rejection;
 use crate::gate::Gate;
+use crate::metrics::Now;
 
 /// The process runs.
 pub async fn health() -> &'static str {
@@ -46,7 +47,16 @@ pub async fn openapi() -> impl IntoResponse {
 /// `GET /metrics`.
 pub async fn metrics(State(gate): State<Arc<Gate>>) -> Result<impl IntoResponse, Rejection> {
     let open = gate.store.operations_open().await?;
-    let (records, commits) = (gate.checkpoints.newest().size, gate.store.commits());
-    let text = gate.metrics.text(gate.identity.environment.as_str(), records, commits, gate.in_flight.len(), &open);
+    let text = gate.metrics.text(&Now {
+        environment: gate.identity.environment.as_str(),
+        log_records: gate.checkpoints.newest().size,
+        uncovered: gate.checkpoints.uncovered(),
+        head_failures: gate.checkpoints.failures(),
+        commits: gate.store.commits(),
+        in_flight: gate.in_flight.len(),
+        connections: gate.places.tally(),
+        streams: u64::try_from(gate.streams.count()).unwrap_or(u64::MAX),
+        open: &open,
+    });
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text))
 }

@@ -12,6 +12,7 @@ use vidimus_core::code::{Code, Refusal};
 
 use super::body::{absent, nowhere};
 use super::operator::refuse_while_failed;
+use super::places::{Connection, Holder};
 use super::rejection::Rejection;
 use super::server::Peer;
 use crate::gate::Gate;
@@ -102,7 +103,10 @@ pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: 
         Some(Actor::Operator) => operator(&request),
     };
     match identified {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            let _under_way = request.extensions().get::<Arc<Connection>>().map(Connection::begin);
+            next.run(request).await
+        }
         Err(rejection) => rejection.into_response(),
     }
 }
@@ -136,6 +140,7 @@ async fn agent(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
     };
     match found {
         Some(identity) => {
+            hold(request, &Holder::Agent(identity.agent.clone()))?;
             request.extensions_mut().insert(identity);
             Ok(())
         }
@@ -151,12 +156,24 @@ async fn person(gate: &Gate, request: &mut Request) -> Result<(), Rejection> {
     };
     match found {
         Some((digest, session)) => {
+            hold(request, &Holder::Person(session.person))?;
             request.extensions_mut().insert(SessionDigest(digest));
             request.extensions_mut().insert(session);
             Ok(())
         }
         None => Err(unidentified(gate, peer, "a person's session; open one by a signed challenge").await),
     }
+}
+
+/// Notes on the connection who has proven to be there.
+///
+/// *Errors*: `connections_limit_reached`.
+fn hold(request: &Request, holder: &Holder) -> Result<(), Rejection> {
+    if request.extensions().get::<Arc<Connection>>().is_none_or(|connection| connection.prove(holder)) {
+        return Ok(());
+    }
+    let detail = "all the connections that this sender may have are at work; use those that are open";
+    Err(Rejection::of_face(FaceCode::ConnectionsLimitReached, detail))
 }
 
 /// The digest of the one bearer credential of this kind.

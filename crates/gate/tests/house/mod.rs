@@ -15,7 +15,7 @@ use vidimus_tests::company::{Company, Inspector, Options, effect_table};
 use vidimus_tests::processes::Process;
 
 pub const WITHIN: Duration = Duration::from_secs(20);
-const TOKEN: &str = "company-credential-of-the-tests";
+pub const TOKEN: &str = "company-credential-of-the-tests";
 const GATE: &str = env!("CARGO_BIN_EXE_vidimus-gate");
 
 pub struct House {
@@ -79,6 +79,17 @@ impl House {
         let line = process.wait_for_line("the listener", WITHIN, |line| line.starts_with("listening ")).expect("a ready gate");
         self.url = line.trim_start_matches("listening ").to_owned();
         self.gate = Some(process);
+    }
+
+    /// Starts the gate where it must refuse to; what it says.
+    pub fn fails_to_start(&mut self) -> String {
+        let output = self.data.path().join("refused.out");
+        let mut command = gate_command(&["serve", "--data", &data_of(&self.data), "--listen", "127.0.0.1:0"]);
+        command.envs(self.environment.iter().cloned());
+        let mut process = Process::start("vidimus-gate", &mut command, &output).expect("a process");
+        let status = process.wait(WITHIN).expect("an end");
+        assert!(!status.success(), "{}", process.tail());
+        process.text().expect("its output")
     }
 
     pub fn process(&mut self) -> &mut Process {
