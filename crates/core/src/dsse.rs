@@ -183,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn a_payload_type_is_as_long_as_a_name() {
+        let of = |length: usize| {
+            let text =
+                Envelope::sign(&"t".repeat(length), b"{}", &SecretKey::from_seed(&[1; 32])).to_json().canonical().expect("canonical");
+            Envelope::parse(&text).map(|envelope| envelope.payload_type().len()).map_err(|refusal| refusal.code)
+        };
+        assert_eq!(of(0), Err(Code::EnvelopeMalformed));
+        assert_eq!((of(1), of(NAME_BYTES_MAX)), (Ok(1), Ok(NAME_BYTES_MAX)));
+        assert_eq!(of(NAME_BYTES_MAX + 1), Err(Code::EnvelopeMalformed));
+    }
+
+    #[test]
     fn other_shapes_are_refused() {
         let (envelope, _) = signed();
         let text = String::from_utf8(envelope.to_json().canonical().expect("canonical form")).expect("UTF-8");

@@ -9,7 +9,7 @@ use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::json::Json;
 use vidimus_core::limits::{KEYS_ACTIVE_PER_PERSON_MAX, KEYS_PER_PERSON_MAX, RECOVERIES_WAITING_MAX, RECOVERY_DELAY_S};
 use vidimus_core::record::{AuditRecord, RecordType};
-use vidimus_core::recovery::{Recovery, Veto};
+use vidimus_core::recovery::{Recovery, Veto, admission_from_json, admission_to_json};
 use vidimus_core::roster::{KeyUse, NewKeys, Roster, RosterChange};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::Genesis;
@@ -253,6 +253,18 @@ fn recovered(seed: u8, s: u64) -> AuditRecord {
 fn vetoed(recovery_sha256: Digest, signer: u8) -> AuditRecord {
     let veto = Veto { gate: genesis().gate, environment: Environment::Test, recovery_sha256, issued_at: second(0) };
     record(RecordType::RecoveryVetoed, 10, Json::object([]), vec![veto.sign(&secret(signer)).expect("signed")])
+}
+
+#[test]
+fn the_roles_of_an_admission_are_distinct_and_in_order() {
+    let with = |roles: &[&str]| {
+        let Json::Object(members) = admission_to_json(&admission(5, &["admin"])) else { panic!("an object") };
+        let members = members.into_iter().map(|(name, value)| if name == "roles" { (name, roles.to_vec().into()) } else { (name, value) });
+        admission_from_json(&Json::Object(members.collect())).map(|admission| admission.roles).map_err(|refusal| refusal.code)
+    };
+    assert_eq!(with(&["admin", "payer"]), Ok(names(&["admin", "payer"])));
+    assert_eq!(with(&["payer", "admin"]), Err(Code::FieldMalformed), "out of order");
+    assert_eq!(with(&["admin", "admin"]), Err(Code::FieldMalformed), "twice");
 }
 
 #[test]

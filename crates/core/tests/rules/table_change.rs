@@ -8,6 +8,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::{Draft, FrozenRequest};
 use vidimus_core::ids::Environment;
 use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::reconciliation::amount_minor;
 use vidimus_core::roster::Roster;
 use vidimus_core::table::{ChangeKind, Need, TABLE_CHANGE, Table, TableChange, next_table};
 
@@ -56,6 +57,17 @@ fn needed(change: &TableChange) -> Vec<(String, u32)> {
 
 /// A name for the case, the next text, the owner and the needs that follow.
 type NeedsCase<'a> = (&'a str, String, &'a str, &'a [(&'a str, u32)]);
+
+#[test]
+fn the_amount_of_a_call_is_its_first_money_field() {
+    let table = load(&text());
+    let row = table.row(&name("refund")).expect("a row");
+    let of = |args: &str| amount_minor(row, &parse(args.as_bytes(), &Limits::MONEY).expect("arguments"));
+    assert_eq!(of(r#"{"amount_minor":1500,"currency":"EUR","invoice":"invoice_842"}"#), Some(1500));
+    for none in [r#"{"currency":"EUR"}"#, r#"{"amount_minor":"1500"}"#, r#"{"amount_minor":-1}"#, r#"{"amount_minor":1.5}"#] {
+        assert_eq!(of(none), None, "{none}");
+    }
+}
 
 #[test]
 fn the_needs_follow_from_what_differs() {
