@@ -67,6 +67,8 @@ pub enum Setting {
     TokenTtlS,
     /// What is added to the system's clock. *Unit*: milliseconds.
     ClockMs,
+    /// Where the gate's clock stands still. *Unit*: milliseconds since 1970.
+    ClockAtMs,
 }
 
 impl Setting {
@@ -76,6 +78,7 @@ impl Setting {
             Setting::LeaseS => "lease_s",
             Setting::TokenTtlS => "token_ttl_s",
             Setting::ClockMs => "clock_ms",
+            Setting::ClockAtMs => "clock_at_ms",
         }
     }
 }

@@ -95,6 +95,7 @@ enum Done {
 #[derive(Clone, Copy)]
 enum Duty {
     Execute,
+    SendAgain,
     Ask,
 }
 
@@ -104,6 +105,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
         gate.bell.ring_all();
     }
     let duties = due.to_mint.into_iter().map(|operation| (operation, Duty::Execute));
+    let duties = duties.chain(due.to_send_again.into_iter().map(|operation| (operation, Duty::SendAgain)));
     // Nothing that has an effect begins without signed heads. What is approved waits; what has run out still ends.
     let heads_stand = gate.checkpoints.stand();
     let duties = duties.filter(|_| heads_stand);
@@ -119,6 +121,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
         gate.in_flight.clone().spawn(async move {
             let done = match duty {
                 Duty::Execute => execute(&gate, operation).await,
+                Duty::SendAgain => send_again(&gate, operation).await,
                 Duty::Ask => ask(&gate, operation).await,
             };
             let done = done.unwrap_or_else(|rejection| {
@@ -283,9 +286,9 @@ impl Redeem for Redeemer<'_> {
         let failed = |_| Refusal::new(Code::TokenUnknown, "the token could not be redeemed, the gate failed; nothing runs");
         let referents = self.gate.referents_of(self.frozen, self.row).await?;
         let redeem = RedeemToken { token, lease_s: seconds(Setting::LeaseS, LEASE_S), referents };
-        let moment = self.gate.moment().map_err(|_| failed(()))?;
         self.asked.store(true, Ordering::Relaxed);
         pass(Seam::BeforeRedeem);
+        let moment = self.gate.moment().map_err(|_| failed(()))?;
         let redeemed = match self.gate.store.redeem(moment, redeem).await {
             Ok(RedeemOutcome::Redeemed(redeemed)) => redeemed,
             Ok(RedeemOutcome::Refused(refusal)) => return Err(refusal),
@@ -355,6 +358,15 @@ pub(crate) async fn record(gate: &Gate, row: &Row, operation: OperationKey, atte
     let (result, detail) = (reply.result(), reply.detail());
     gate.store.record_answer(gate.moment()?, RecordAnswer { operation, attempt, answer, result, detail }).await?;
     Ok(())
+}
+
+/// Sends a write in doubt again under its key.
+async fn send_again(gate: &Gate, operation: OperationKey) -> Result<Done, Rejection> {
+    match gate.send_write_again(operation).await {
+        Ok(true) => Ok(Done::Carried),
+        Ok(false) => Ok(Done::Refused),
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 /// Asks the provider what became of an operation whose outcome is unknown.

@@ -269,15 +269,24 @@ impl LedgerWalk {
         if same != Some(true) {
             return contradicted(format!("the write that was intended at {position} is not so in the ledger"));
         }
-        let facts = OperationFacts {
-            request: None,
-            state: OperationState::Executing,
-            attempt: 1,
-            first_sent_at: Some(record.at),
-            result_sha256: None,
-            changed_at: record.at,
-        };
-        self.operations.insert(operation, facts);
+        match self.operations.get_mut(&operation) {
+            // Sent again under its key, which only an outcome in doubt allows.
+            Some(facts) if facts.state == OperationState::Unknown && facts.request.is_none() => {
+                (facts.state, facts.attempt, facts.changed_at) = (OperationState::Executing, facts.attempt + 1, record.at);
+            }
+            Some(_) => return contradicted(format!("the write that was intended at {position} was not in doubt")),
+            None => {
+                let facts = OperationFacts {
+                    request: None,
+                    state: OperationState::Executing,
+                    attempt: 1,
+                    first_sent_at: Some(record.at),
+                    result_sha256: None,
+                    changed_at: record.at,
+                };
+                self.operations.insert(operation, facts);
+            }
+        }
         Ok(())
     }
 

@@ -50,6 +50,7 @@ mod tx;
 mod unanswerable;
 mod verification;
 mod verification_operations;
+mod writes_again;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -85,6 +86,7 @@ pub use sweeps::Due;
 pub use table_changes::{ProposeTable, ProposeTableOutcome, TableProposed};
 pub use tokens::{Mint, MintOutcome, Minted, Redeem, RedeemOutcome, Redeemed, TokenRefused};
 pub use verification::VerifyError;
+pub use writes_again::WriteAgain;
 
 /// What a use case is given from the edge: the gate's clock, and 32 fresh random bytes from which the salts of its
 /// records are derived.

@@ -322,11 +322,11 @@ fn stage_write_end(
     let record_type = match state {
         OperationState::Succeeded => RecordType::WriteExecuted,
         OperationState::Failed | OperationState::NotHappened | OperationState::NotStarted => RecordType::WriteFailed,
-        OperationState::Reserved
-        | OperationState::Executing
-        | OperationState::Unknown
-        | OperationState::NeedsReconciliation
-        | OperationState::Partial => RecordType::WriteUnknown,
+        // Sent again under its key.
+        OperationState::Executing => RecordType::WriteIntended,
+        OperationState::Reserved | OperationState::Unknown | OperationState::NeedsReconciliation | OperationState::Partial => {
+            RecordType::WriteUnknown
+        }
     };
     stage_write(tx, gate, stored, record_type, &change)
 }

@@ -22,13 +22,15 @@ use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::tokens::{hand_over_contradicted, still_holds};
 use crate::tx::{Attempt, Entry, Stop, Tx, list};
-use crate::{Moment, Store};
+use crate::{Moment, Store, writes_again};
 
 /// What the workers have to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Due {
     /// Operations that need a token: approved and due, or to be attempted again.
     pub to_mint: Vec<OperationKey>,
+    /// Writes in doubt that are to be sent again under their key.
+    pub to_send_again: Vec<OperationKey>,
     /// Operations whose provider is to be asked what became of them.
     pub to_ask: Vec<OperationKey>,
     /// Rows that this sweep moved.
@@ -45,8 +47,8 @@ impl Store {
         } else {
             0
         };
-        let (to_mint, to_ask) = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
-        Ok(Due { to_mint, to_ask, moved })
+        let due = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
+        Ok(Due { moved, ..due })
     }
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
@@ -239,17 +241,19 @@ fn gate_owned(stored: &StoredOperation) -> bool {
 /// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
 pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
     let Some(row) = in_force(gate, stored) else { return Ok(NextStep::GiveUp) };
-    let Kind::Money(request) = stored.kind else {
-        // Nobody decided on a write, so nothing gives a second attempt leave; asking changes nothing.
-        return Ok(operation::next_step(&row.idempotency, stored.now_at.attempt, false, false));
-    };
-    let request = StoredRequest::load(log.db, &request)?.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
-    let checks_hold = match still_holds(log, now, gate, stored, &request) {
-        Ok(_) => true,
-        Err(Stop::Refused(_)) => false,
-        Err(Stop::Failed(error)) => return Err(error),
-    };
     let on_record = log.operation(&stored.operation)?;
+    let checks_hold = match stored.kind {
+        Kind::Money(request) => {
+            let request = StoredRequest::load(log.db, &request)?;
+            let request = request.ok_or_else(|| StoreError::corrupt("an operation without its request"))?;
+            match still_holds(log, now, gate, stored, &request) {
+                Ok(_) => true,
+                Err(Stop::Refused(_)) => false,
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+        Kind::Write => writes_again::still_holds(log, gate, stored, &on_record)?,
+    };
     let key_valid = match &row.idempotency {
         Idempotency::Key { .. } => on_record.first_redeemed_at.and_then(|at| key_ends_at(row, at)).is_some_and(|end| now < end),
         Idempotency::Status(_) | Idempotency::None => false,
@@ -257,25 +261,26 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
     Ok(operation::next_step(&row.idempotency, on_record.attempts, key_valid, checks_hold))
 }
 
-/// Operations that need a token, and operations that are to be asked about.
-fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<(Vec<OperationKey>, Vec<OperationKey>), StoreError> {
+/// Operations that need a token or are to be sent again, and operations that are to be asked about.
+fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<Due, StoreError> {
     let now = store_now(db, now)?;
-    let mut to_mint: Vec<OperationKey> = list(db, TO_MINT, params![now, limit()], |row| parsed(row, "operation"))?;
-    let mut to_ask = Vec::new();
+    let to_mint = list(db, TO_MINT, params![now, limit()], |row| parsed(row, "operation"))?;
+    let mut due = Due { to_mint, ..Due::default() };
     let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
     if unknown.is_empty() {
-        return Ok((to_mint, to_ask));
+        return Ok(due);
     }
-    let Some(gate) = in_force.gate(db)? else { return Ok((to_mint, to_ask)) };
+    let Some(gate) = in_force.gate(db)? else { return Ok(due) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     for stored in &unknown {
         match next_step(LogView::of(db), now_at, &gate, stored)? {
-            NextStep::AttemptAgain if !has_live_token(db, &stored.operation, now)? => to_mint.push(stored.operation),
-            NextStep::AskStatus => to_ask.push(stored.operation),
+            NextStep::AttemptAgain if stored.kind == Kind::Write => due.to_send_again.push(stored.operation),
+            NextStep::AttemptAgain if !has_live_token(db, &stored.operation, now)? => due.to_mint.push(stored.operation),
+            NextStep::AskStatus => due.to_ask.push(stored.operation),
             NextStep::AttemptAgain | NextStep::GiveUp => {}
         }
     }
-    Ok((to_mint, to_ask))
+    Ok(due)
 }
 
 fn has_live_token(db: &Connection, operation: &OperationKey, now: i64) -> Result<bool, StoreError> {

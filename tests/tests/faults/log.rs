@@ -121,6 +121,8 @@ fn refused(record: &AuditRecord) -> Option<Refused> {
             | RecordType::CallRefused
             | RecordType::SessionRefused
             | RecordType::EnrolmentRefused
+            | RecordType::StatementRefused
+            | RecordType::ReconciliationRefused
     );
     refusal.then(|| Refused {
         record_type: record.record_type,

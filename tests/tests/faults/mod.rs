@@ -4,6 +4,7 @@
 
 pub mod log;
 pub mod wire;
+pub mod wiring;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

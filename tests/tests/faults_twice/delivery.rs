@@ -12,7 +12,7 @@ use vidimus_tests::company::Tool;
 use crate::ROLE;
 use crate::faults::log::Log;
 use crate::faults::wire::client;
-use crate::faults::{House, WAIT_S, call, call_key, pending, refund_args, request_of};
+use crate::faults::{House, WAIT_S, call, call_key, pending, refund_args, refused, request_of};
 
 fn invoice(number: usize) -> String {
     format!(r#"{{"amount_minor":1500,"currency":"EUR","invoice":"invoice_{number}","reason":"INV-1001"}}"#)
@@ -76,4 +76,37 @@ async fn twenty_pending_ones_outlive_a_kill() {
         assert_eq!(log.about(RecordType::RequestCreated, request_of(answer)).len(), 1, "told once");
     }
     assert_eq!(house.count(Tool::Refund).await, 1);
+}
+
+/// A gate that was killed after it had frozen a call and before it told its agent: nobody knows the id, so nobody approves it
+/// until the same call comes again. What was told before the kill waits as it did.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_gate_died_before_it_told_anybody_is_an_orphan_until_it_comes_again() {
+    let mut house = House::open().await;
+    let billing = house.agent("billing", &[]);
+    let mut log = Log::follow(&house).await;
+    let told = pending(&billing, &call("refund", &invoice(1), "told")).await;
+    // What was told is noted with the next commit, which the next agent makes.
+    log.rest(&house).await;
+    house.order(&["kill after_freeze"]);
+    let cut = billing.call(&call("refund", &invoice(2), "untold"), 0).await;
+    assert!(cut.is_err_and(|error| error.code().is_none()), "no answer came");
+    house.ended();
+    house.order(&[]);
+    house.start();
+    log.follow_on(&house).await;
+    log.rest(&house).await;
+    let orphaned: Vec<_> = log.of(RecordType::RequestOrphaned).filter_map(|record| record.request).collect();
+    assert_eq!(orphaned.len(), 1);
+    assert_ne!(orphaned[0], request_of(&told));
+    let refused = refused(house.admin.approve(orphaned[0], ROLE).await);
+    assert_eq!((refused.status, refused.code.as_str()), (409, "request_orphaned"));
+    house.admin.approve(request_of(&told), ROLE).await.expect("its agent was told");
+    assert_eq!(billing.outcome(&told.call, WAIT_S).await.expect("an outcome").status, CallStatus::Executed);
+    // The same call again is that one, on the same card; then it can be approved, and runs once.
+    let again = pending(&billing, &call("refund", &invoice(2), "untold")).await;
+    assert_eq!(request_of(&again), orphaned[0]);
+    house.admin.approve(orphaned[0], ROLE).await.expect("it counts");
+    assert_eq!(billing.outcome(&again.call, WAIT_S).await.expect("an outcome").status, CallStatus::Executed);
+    assert_eq!(house.count(Tool::Refund).await, 2);
 }

@@ -71,6 +71,38 @@ async fn a_hundred_resumes_from_two_processes_are_one_execution() {
     }
 }
 
+/// The same race in two hundred rounds, with fewer at each barrier: two processes, one gate, one database throughout.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_rounds_of_two_processes_are_one_execution_each() {
+    const ROUNDS: usize = 200;
+    let house = House::open().await;
+    let credential = house.credential("billing", &[]);
+    let billing = AgentClient::new(&house.url, credential.clone()).expect("a client");
+    let mut processes = [Rush::start(&house.url, &credential, 3), Rush::start(&house.url, &credential, 3)];
+    for round in 1..=ROUNDS {
+        let key = format!("rounds-{round}");
+        let waiting = pending(&billing, &call("refund", &invoice(round), &key)).await;
+        let statement = house.admin.statement(request_of(&waiting), DecisionKind::Approve, ROLE).await.expect("a statement");
+        let decided = async { house.admin.hand_in(statement.request, &statement).await };
+        let resumed = async { block_in_place(|| all_at_once(&mut processes, "/v1/calls?wait_s=10", &body(&invoice(round), &key))) };
+        let (decided, resumed) = tokio::join!(decided, resumed);
+        decided.expect("it counts");
+        let mut results = BTreeSet::new();
+        for (status, text) in resumed {
+            let told: CallAnswer = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {status} {text}"));
+            assert_eq!(told.call, waiting.call, "round {round}");
+            results.extend(told.result.map(|result| result.get().to_owned()));
+        }
+        let told = billing.outcome(&waiting.call, WAIT_S).await.expect("an outcome");
+        assert_eq!((told.status, told.attempt), (CallStatus::Executed, Some(1)), "round {round}");
+        results.insert(told.result.expect("a result").get().to_owned());
+        assert_eq!(results.len(), 1, "round {round}: one result for all");
+    }
+    assert_eq!(house.count(Tool::Refund).await, ROUNDS);
+    let sent = house.inspector.calls().await.expect("calls").iter().filter(|call| call.tool == Tool::Refund).count();
+    assert_eq!(sent, ROUNDS, "nothing was even sent twice");
+}
+
 /// "Same idempotency key with another payload replayed the first result / ran anew": refused, whatever became of the first;
 /// another agent's key is its own.
 #[tokio::test(flavor = "multi_thread")]

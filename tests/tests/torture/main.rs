@@ -3,6 +3,7 @@
 
 mod administrator;
 mod crashes;
+mod cuts;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod kills;

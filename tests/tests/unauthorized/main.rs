@@ -3,6 +3,7 @@
 
 #[path = "../faults/mod.rs"]
 mod faults;
+mod posts;
 mod statements;
 
 use std::collections::BTreeSet;

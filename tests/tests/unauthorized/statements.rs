@@ -37,13 +37,13 @@ fn envelope(payload_type: &str, payload: &str, key_id: &str, signature: &str) ->
     format!(r#"{{"payload":"{payload}","payloadType":"{payload_type}","signatures":[{{"keyid":"{key_id}","sig":"{signature}"}}]}}"#)
 }
 
-fn signed(name: &str, payload: &str, key: &SecretKey) -> String {
+pub(crate) fn signed(name: &str, payload: &str, key: &SecretKey) -> String {
     let signed = Envelope::sign(&payload_type(name), payload.as_bytes(), key);
     envelope(&payload_type(name), payload, &key.public().digest().to_string(), &signed.signature().to_base64())
 }
 
 /// What is wrong with a statement of any type: what was done to it, the envelope, the codes that it may get.
-fn malformed(name: &str, payload: &str, key: &SecretKey) -> Vec<(String, String, &'static [&'static str])> {
+pub(crate) fn malformed(name: &str, payload: &str, key: &SecretKey) -> Vec<(String, String, &'static [&'static str])> {
     let (kind, key_id) = (payload_type(name), key.public().digest().to_string());
     let good = Envelope::sign(&kind, payload.as_bytes(), key);
     let mut flipped = *good.signature().as_bytes();
@@ -93,7 +93,7 @@ fn malformed(name: &str, payload: &str, key: &SecretKey) -> Vec<(String, String,
 }
 
 /// Sends a body from one of this machine's addresses: each has its own count of failures.
-async fn send(url: &str, number: usize, path: &str, body: String) -> Problem {
+pub(crate) async fn send(url: &str, number: usize, path: &str, body: String) -> Problem {
     let address = Ipv4Addr::new(127, 0, 2, u8::try_from(1 + number / 20).expect("few"));
     let client = Client::builder().no_proxy().retry(reqwest::retry::never()).local_address(Some(address.into())).build().expect("a client");
     let text = client.post(format!("{url}{path}")).body(body).send().await.expect("an answer").text().await.expect("a body");
@@ -112,7 +112,7 @@ async fn session_statement(approver: &Approver) -> SessionStatement {
     }
 }
 
-fn payload_of(envelope: &Envelope) -> String {
+pub(crate) fn payload_of(envelope: &Envelope) -> String {
     String::from_utf8(envelope.danger_unverified_payload().to_vec()).expect("text")
 }
 

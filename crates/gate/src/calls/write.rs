@@ -1,9 +1,10 @@
 //! A write: state before, intent made durable, executed once, state after, one record.
 
 use vidimus_api::call::CallRequest;
-use vidimus_core::json::Json;
+use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::{Answer, OperationKey};
 use vidimus_core::table::{HttpExecutor, Row, Table};
+use vidimus_core::time::Timestamp;
 use vidimus_store::{AgentIdentity, IntentOutcome, WriteEnd, WriteIntent};
 
 use super::read::{http_of, outgoing};
@@ -35,7 +36,7 @@ impl Gate {
             IntentOutcome::Send { operation, attempt } => {
                 pass(Seam::AfterIntent);
                 outgoing.idempotency = http.idempotency_header.as_deref().map(|header| (header, operation.digest()));
-                self.send_write(table, row, args, (operation, attempt), outgoing).await?;
+                self.send_write(table, row, args, (operation, attempt, Timestamp::MAX), outgoing).await?;
                 self.bell.ring(call_id);
                 Ok(Begun::Stored { call: call_id, joined: false, once, untold: false })
             }
@@ -61,20 +62,46 @@ impl Gate {
         Ok((http, outgoing, before))
     }
 
+    /// Sends a write in doubt again under its key, where its row allows that. Tells whether it was sent.
+    ///
+    /// *Errors*: those of the store, and what stands in the way of sending.
+    pub(crate) async fn send_write_again(&self, operation: OperationKey) -> Result<bool, CallFault> {
+        let Some(view) = self.store.operation(operation).await? else { return Ok(false) };
+        let table = self.table().await?.ok_or_else(super::no_table)?;
+        let Some(row) = table.row(&view.tool) else { return Ok(false) };
+        let http = http_of(row)?;
+        let Some(header) = http.idempotency_header.as_deref() else { return Ok(false) };
+        // What can fail without an effect, before an attempt is used up.
+        let given = view.args.unwrap_or_default();
+        outgoing(http, &parse(given.as_bytes(), &Limits::CALL)?, given.as_bytes())?;
+        let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
+        let Some(again) = self.store.write_again(self.moment()?, operation, lease_s).await? else { return Ok(false) };
+        let args = parse(again.args.as_bytes(), &Limits::CALL)?;
+        let mut sent = outgoing(http, &args, again.args.as_bytes())?;
+        sent.idempotency = Some((header, operation.digest()));
+        self.send_write(&table, row, &args, (operation, again.attempt, again.lease_until), sent).await?;
+        self.bell.ring(again.call);
+        Ok(true)
+    }
+
     async fn send_write(
         &self,
         table: &Table,
         row: &Row,
         args: &Json,
-        (operation, attempt): (OperationKey, u32),
+        (operation, attempt, send_before): (OperationKey, u32, Timestamp),
         outgoing: Outgoing<'_>,
     ) -> Result<(), CallFault> {
         // Under a signed head, as money is: an older copy of the database would not know that it was sent.
-        let reply = if self.checkpoints.cover_now().await {
-            pass(Seam::BeforeSend);
-            self.outbound.send(outgoing).await
-        } else {
+        let covered = self.checkpoints.cover_now().await;
+        pass(Seam::BeforeSend);
+        let reply = if !covered {
             Reply::NothingSent { detail: "no signed head covers the intent; nothing was sent".to_owned() }
+        } else if crate::clock::now() >= send_before {
+            // Paused for so long, a further attempt rests on a key that the provider may have forgotten.
+            Reply::NothingSent { detail: "the attempt's time was over; nothing was sent".to_owned() }
+        } else {
+            self.outbound.send(outgoing).await
         };
         pass(Seam::AfterAnswer);
         let after = match &row.state {

@@ -10,6 +10,7 @@ use vidimus_api::limits::BODY_BYTES_MAX;
 use vidimus_api::roster::{ProposalAnswer, RosterProposal, SignedStatement, StopAnswer, VetoAnswer};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Refusal;
+use vidimus_core::dsse::Envelope;
 use vidimus_store::{ProposeChange, ProposedChange, ProposedOutcome, Session, StatementRefused, StopKeys, StopOutcome, VetoOutcome};
 
 use super::body::{self, absent};
@@ -28,9 +29,8 @@ pub async fn stop(
     body: Body,
 ) -> Result<Json<StopAnswer>, Rejection> {
     gate.refuse_while_ending()?;
-    let key_sha256 = named(&gate, peer, &key_sha256)?;
-    let body = SignedStatement::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
-    let envelope = envelope(&body.envelope, "/envelope")?;
+    let key_sha256 = named(&gate, peer, "stop", &key_sha256).await?;
+    let envelope = statement_of(&gate, peer, "stop", body).await?;
     let signer = envelope.key_digest();
     match gate.store.stop_keys(gate.moment()?, StopKeys { key_sha256, envelope }).await? {
         StopOutcome::Stopped { roster_version, position } => {
@@ -50,9 +50,8 @@ pub async fn veto(
     body: Body,
 ) -> Result<Json<VetoAnswer>, Rejection> {
     gate.refuse_while_ending()?;
-    let recovery_sha256 = named(&gate, peer, &recovery_sha256)?;
-    let body = SignedStatement::parse(&body::read(body, BODY_BYTES_MAX).await?)?;
-    let envelope = envelope(&body.envelope, "/envelope")?;
+    let recovery_sha256 = named(&gate, peer, "veto", &recovery_sha256).await?;
+    let envelope = statement_of(&gate, peer, "veto", body).await?;
     let signer = envelope.key_digest();
     match gate.store.veto_recovery(gate.moment()?, recovery_sha256, envelope).await? {
         VetoOutcome::Vetoed(position) => Ok(Json(VetoAnswer { recovery_sha256, position })),
@@ -68,14 +67,10 @@ pub async fn propose(
     body: Body,
 ) -> Result<(StatusCode, Json<ProposalAnswer>), Rejection> {
     gate.refuse_while_ending()?;
-    let change = match RosterProposal::parse(&body::read(body, BODY_BYTES_MAX).await?)? {
-        RosterProposal::AddKeys { label, approval, device } => ProposedChange::AddKeys {
-            label,
-            approval: Box::new(envelope(&approval, "/approval")?),
-            device: Box::new(envelope(&device, "/device")?),
-        },
-        RosterProposal::SetRoles { person, roles } => ProposedChange::SetRoles { person, roles },
-        RosterProposal::Remove { person } => ProposedChange::Remove { person },
+    let bytes = body::read(body, BODY_BYTES_MAX).await?;
+    let change = match RosterProposal::parse(&bytes).and_then(proposed) {
+        Ok(change) => change,
+        Err(refusal) => return Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     };
     let proposal = ProposeChange {
         proposer: session.person,
@@ -90,19 +85,42 @@ pub async fn propose(
     }
 }
 
-/// The digest in the path. One that is malformed is a guess like any other.
-fn named(gate: &Gate, peer: Peer, digest: &str) -> Result<Digest, Rejection> {
+fn proposed(change: RosterProposal) -> Result<ProposedChange, Refusal> {
+    Ok(match change {
+        RosterProposal::AddKeys { label, approval, device } => ProposedChange::AddKeys {
+            label,
+            approval: Box::new(envelope(&approval, "/approval")?),
+            device: Box::new(envelope(&device, "/device")?),
+        },
+        RosterProposal::SetRoles { person, roles } => ProposedChange::SetRoles { person, roles },
+        RosterProposal::Remove { person } => ProposedChange::Remove { person },
+    })
+}
+
+/// The digest in the path. One that is malformed is a guess like any other, and on record like any other.
+async fn named(gate: &Gate, peer: Peer, statement: &'static str, digest: &str) -> Result<Digest, Rejection> {
     match digest.parse() {
         Ok(digest) => Ok(digest),
         Err(_) => {
-            limit_failures(gate, peer)?;
-            Err(absent())
+            let rejection = absent();
+            let Some(refusal) = rejection.refusal() else { return Err(rejection) };
+            recorded(gate, peer, StatementRefused { statement, key_sha256: None, refusal }).await?;
+            Err(rejection)
         }
     }
 }
 
+/// The envelope of a body. What cannot be read is on record too.
+async fn statement_of(gate: &Gate, peer: Peer, statement: &'static str, body: Body) -> Result<Envelope, Rejection> {
+    let bytes = body::read(body, BODY_BYTES_MAX).await?;
+    match SignedStatement::parse(&bytes).and_then(|body| envelope(&body.envelope, "/envelope")) {
+        Ok(envelope) => Ok(envelope),
+        Err(refusal) => Err(refused(gate, peer, statement, None, refusal).await),
+    }
+}
+
 /// The refusal; on record as long as its address has not used up its window.
-async fn refused(gate: &Gate, peer: Peer, statement: &'static str, key_sha256: Option<Digest>, refusal: Refusal) -> Rejection {
+pub(super) async fn refused(gate: &Gate, peer: Peer, statement: &'static str, key_sha256: Option<Digest>, refusal: Refusal) -> Rejection {
     match recorded(gate, peer, StatementRefused { statement, key_sha256, refusal: refusal.clone() }).await {
         Ok(()) => refusal.into(),
         Err(instead) => instead,

@@ -17,6 +17,8 @@ use vidimus_store::{ProposeTable, ProposeTableOutcome, Session};
 use super::approver::nothing_yet;
 use super::body;
 use super::rejection::Rejection;
+use super::roster::refused;
+use super::server::Peer;
 use crate::entropy;
 use crate::gate::Gate;
 use crate::limits::FAULTS_MAX;
@@ -30,11 +32,16 @@ pub async fn in_force(State(gate): State<Arc<Gate>>) -> Result<Json<TableAnswer>
 /// `POST /v1/table/proposals`. Nothing is in force by it: what differs waits for the people that it needs.
 pub async fn propose(
     State(gate): State<Arc<Gate>>,
+    Extension(peer): Extension<Peer>,
     Extension(session): Extension<Session>,
     body: Body,
 ) -> Result<(StatusCode, Json<TableProposed>), Rejection> {
     gate.refuse_while_ending()?;
-    let TableProposal { table } = TableProposal::parse(&body::read(body, TABLE_BODY_BYTES_MAX).await?)?;
+    let bytes = body::read(body, TABLE_BODY_BYTES_MAX).await?;
+    let TableProposal { table } = match TableProposal::parse(&bytes) {
+        Ok(proposal) => proposal,
+        Err(refusal) => return Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
+    };
     let propose = ProposeTable {
         proposer: session.person,
         text: table,
@@ -44,8 +51,13 @@ pub async fn propose(
     };
     match gate.store.propose_table(gate.moment()?, propose).await? {
         ProposeTableOutcome::Waiting(proposed) => Ok((StatusCode::CREATED, Json(answer(proposed)))),
-        ProposeTableOutcome::Faulty(faults) => Err(faulty(faults)),
-        ProposeTableOutcome::Refused(refusal) => Err(refusal.into()),
+        ProposeTableOutcome::Faulty(faults) => {
+            let refusal = faulty(&faults);
+            let rejection = refused(&gate, peer, "proposal", Some(session.key_sha256), refusal.clone()).await;
+            // Where too many came from its address, that is the answer.
+            Err(if rejection.refusal().is_some() { with_faults(&refusal, faults) } else { rejection })
+        }
+        ProposeTableOutcome::Refused(refusal) => Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     }
 }
 
@@ -60,15 +72,18 @@ fn answer(proposed: vidimus_store::TableProposed) -> TableProposed {
     }
 }
 
-/// Every fault with its line, its key and its rule, as `table check` prints them.
-fn faulty(faults: Vec<TableFault>) -> Rejection {
+fn faulty(faults: &[TableFault]) -> Refusal {
     let message = format!("the table has {} faults, so that it would never load; mend what `errors` names", faults.len());
-    let refusal = Refusal::new(Code::TableFaulty, message).at("/table");
+    Refusal::new(Code::TableFaulty, message).at("/table")
+}
+
+/// Every fault with its line, its key and its rule, as `table check` prints them.
+fn with_faults(refusal: &Refusal, faults: Vec<TableFault>) -> Rejection {
     let errors = faults.into_iter().take(FAULTS_MAX).map(|fault| Fault {
         path: fault.key,
         message: fault.message,
         line: u64::try_from(fault.line).ok(),
         rule: Some(fault.rule.to_string()),
     });
-    Rejection::of(Problem { errors: errors.collect(), ..Problem::of(&refusal) })
+    Rejection::of(Problem { errors: errors.collect(), ..Problem::of(refusal) })
 }

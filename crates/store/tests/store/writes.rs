@@ -2,9 +2,11 @@
 
 use vidimus_core::code::Code;
 use vidimus_core::operation::{Answer, OperationKey, OperationState};
+use vidimus_core::time::Timestamp;
 use vidimus_store::*;
 
-use crate::fixture::{Gate, name};
+use crate::fixture::{Gate, TABLE, name};
+use crate::forged::forge;
 
 const KEY: &str = "ticket-7-tags-00001";
 const ARGS: &str = r#"{"ticket":"7","tags":["vip"]}"#;
@@ -130,4 +132,105 @@ async fn a_write_obeys_the_lists_and_the_row() {
     intent.received = gate.received("billing", "tag", None);
     intent.row_sha256 = vidimus_core::bytes::Digest::of(b"the row before");
     assert_eq!(outcome(&intent).await, Code::RowStale);
+}
+
+/// A gate whose `tag` row says that its provider knows keys for an hour, and takes three attempts.
+async fn keyed() -> (Gate, vidimus_core::table::Table) {
+    let toml = TABLE.replacen(
+        "receipt = \"/id\"\n[row.executor]\nkind = \"http\"\nmethod = \"PUT\"\nurl = \"http://127.0.0.1:9/tags\"\n",
+        "receipt = \"/id\"\nidempotency = \"key\"\nkey_valid_s = 3600\nattempts_max = 3\n[row.executor]\nkind = \"http\"\nmethod = \"PUT\"\nurl = \"http://127.0.0.1:9/tags\"\nidempotency_header = \"Idempotency-Key\"\n",
+        1,
+    );
+    let table = vidimus_core::table::Table::parse(&toml).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let (mut gate, ..) = Gate::with_people().await;
+    assert_ne!(table.digest(), gate.table.digest());
+    let (digest, text) = (table.digest(), toml.replace('\'', "''"));
+    forge(
+        &mut gate,
+        &format!("INSERT INTO effect_tables (table_sha256, toml) VALUES ('{digest}', '{text}'); UPDATE gate SET table_sha256 = '{digest}'"),
+    );
+    gate.table = table.clone();
+    (gate, table)
+}
+
+async fn ended(gate: &Gate, operation: OperationKey, attempt: u32, answer: Answer) -> AnswerOutcome {
+    let end = WriteEnd { operation, attempt, answer, result: None, receipt: None, after: None, detail: "504".to_owned() };
+    gate.store.write_end(gate.moment(), end).await.expect("an outcome")
+}
+
+async fn again(gate: &Gate, operation: OperationKey) -> Option<WriteAgain> {
+    gate.store.write_again(gate.moment(), operation, 30).await.expect("an outcome")
+}
+
+async fn at(gate: &Gate, operation: OperationKey) -> (OperationState, u32) {
+    let view = gate.store.operation(operation).await.expect("a reading").expect("an operation");
+    (view.state, view.attempt)
+}
+
+#[tokio::test]
+async fn a_write_with_a_key_is_sent_again_as_often_as_its_row_says_and_then_is_its_owners() {
+    let (mut gate, _) = keyed().await;
+    let operation = sent(intent(&gate, Some(KEY), ARGS).await);
+    assert_eq!(again(&gate, operation).await, None, "it is on its way");
+    assert_eq!(ended(&gate, operation, 1, Answer::Unclear).await, AnswerOutcome::Applied(OperationState::Unknown));
+    let due = |due: Due| (due.moved, due.to_mint.len(), due.to_send_again, due.to_ask.len());
+    assert_eq!(due(gate.store.due(gate.moment()).await.expect("a sweep")), (0, 0, Vec::new(), 0), "not at once");
+    for attempt in [2, 3] {
+        gate.advance_s(10);
+        assert_eq!(due(gate.store.due(gate.moment()).await.expect("a sweep")), (0, 0, vec![operation], 0));
+        let size = gate.size().await;
+        let next = again(&gate, operation).await.expect("the row allows it");
+        assert_eq!((next.attempt, next.args.as_str()), (attempt, ARGS));
+        assert_eq!(gate.told_since(size).await, ["write_intended"]);
+        assert_eq!(again(&gate, operation).await, None, "once");
+        // Late answers of an earlier attempt overwrite nothing, and no later attempt proves that nothing happened.
+        assert_eq!(ended(&gate, operation, attempt - 1, Answer::Done).await, AnswerOutcome::Evidence(OperationState::Executing));
+        assert_eq!(ended(&gate, operation, attempt, Answer::NoEffect).await, AnswerOutcome::Applied(OperationState::Unknown));
+    }
+    gate.advance_s(10);
+    assert_eq!(due(gate.store.due(gate.moment()).await.expect("a sweep")), (1, 0, Vec::new(), 0));
+    assert_eq!(at(&gate, operation).await, (OperationState::NeedsReconciliation, 3));
+    assert_eq!(again(&gate, operation).await, None);
+    // A restart finds the log and the ledger saying the same, attempts included.
+    gate.reopen();
+    assert_eq!(gate.store.recover_at_start(gate.moment()).await.expect("a start"), 0);
+    assert_eq!(at(&gate, operation).await, (OperationState::NeedsReconciliation, 3));
+}
+
+#[tokio::test]
+async fn a_write_in_doubt_is_not_sent_again_for_whoever_may_no_more_nor_after_its_key_nor_from_its_columns() {
+    // The key is over.
+    let (gate, _) = keyed().await;
+    let operation = sent(intent(&gate, Some(KEY), ARGS).await);
+    ended(&gate, operation, 1, Answer::Unclear).await;
+    gate.advance_ms(3_600_000 - 1);
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_send_again, [operation], "a millisecond before");
+    let last = again(&gate, operation).await.expect("in time");
+    assert_eq!(last.lease_until, Timestamp::from_ms(gate.now().as_ms() + 1).expect("a time"), "no attempt outlives its key");
+    ended(&gate, operation, 2, Answer::Unclear).await;
+    gate.advance_ms(1);
+    assert_eq!(again(&gate, operation).await, None);
+    gate.advance_s(10);
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
+    assert_eq!(at(&gate, operation).await, (OperationState::NeedsReconciliation, 2));
+    // The agent is revoked, although its name is given out anew.
+    let (gate, _) = keyed().await;
+    let operation = sent(intent(&gate, Some(KEY), ARGS).await);
+    ended(&gate, operation, 1, Answer::Unclear).await;
+    gate.advance_s(10);
+    assert!(matches!(gate.store.revoke_agent(gate.moment(), name("billing")).await.expect("an outcome"), AgentRevoked::Revoked { .. }));
+    let anew = AddAgent { agent: name("billing"), owner: None, parent: None, credential_sha256: vidimus_core::bytes::Digest::of(b"anew") };
+    assert_eq!(gate.store.add_agent(gate.moment(), anew).await.expect("an outcome"), AgentAdded::Added);
+    assert_eq!(again(&gate, operation).await, None);
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
+    // What is sent again is what was sent, and an outcome that the log has elsewhere is nobody's to send.
+    let (mut gate, _) = keyed().await;
+    let operation = sent(intent(&gate, Some(KEY), ARGS).await);
+    ended(&gate, operation, 1, Answer::Unclear).await;
+    forge(&mut gate, "UPDATE operations SET args = '{\"ticket\":\"8\",\"tags\":[\"vip\"]}' WHERE kind = 'write'");
+    gate.advance_s(10);
+    assert_eq!(again(&gate, operation).await.expect("the row allows it").args, ARGS);
+    ended(&gate, operation, 2, Answer::Done).await;
+    forge(&mut gate, "UPDATE operations SET state = 'unknown', next_at = 0, ended_at = NULL WHERE kind = 'write'");
+    assert_eq!(again(&gate, operation).await, None, "the log has it done");
 }

@@ -1,0 +1,95 @@
+//! A recovery over HTTP: announced, waited for, in force after its day and not a millisecond before, or vetoed and never.
+
+use vidimus_api::call::CallStatus;
+use vidimus_api::log::LogEvent;
+use vidimus_core::bytes::Digest;
+use vidimus_core::limits::RECOVERY_DELAY_S;
+use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::recovery::Veto;
+use vidimus_core::time::Timestamp;
+use vidimus_tests::approver::{Approver, raw};
+
+use crate::faults::{House, WITHIN, call, pending, refund_args, until};
+
+/// Rosa, who waits to be admitted, the recovery that admits her, and when it was announced.
+async fn announced(house: &House) -> (Approver, Digest, Timestamp) {
+    let invite = house.home.invite("Rosa Example", &["admin"]).expect("an invite");
+    let rosa = Approver::enrol(&house.url, &invite, 31).await.expect("the person enrols");
+    let said = house.home.recover(&rosa.admission.expect("a request").to_string()).expect("announced");
+    let recovery_sha256 = said.split('`').find_map(|word| word.parse::<Digest>().ok()).expect("its digest");
+    (rosa, recovery_sha256, recorded(house, RecordType::RecoveryAnnounced).await.at)
+}
+
+/// The first record of this type.
+async fn recorded(house: &House, record_type: RecordType) -> AuditRecord {
+    let session = house.admin.new_session().await.expect("a session").session;
+    let mut stream = house.admin.gate.with_session(session).log_stream(0).await.expect("a stream");
+    let found = async {
+        loop {
+            if let LogEvent::Record(record) = stream.next().await.expect("an event").expect("an open stream") {
+                let record = AuditRecord::parse(record.leaf.as_bytes()).expect("a record");
+                if record.record_type == record_type {
+                    return record;
+                }
+            }
+        }
+    };
+    tokio::time::timeout(WITHIN, found).await.unwrap_or_else(|_| panic!("no `{record_type}`"))
+}
+
+fn stand_at(house: &House, at: Timestamp, ms: i64) {
+    house.order(&[&format!("clock_at_ms {}", at.as_ms() + ms)]);
+}
+
+async fn refused_session(person: &Approver) -> String {
+    person.new_session().await.map(|_| ()).expect_err("not admitted").code().expect("a code").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_is_in_force_after_its_day_and_not_a_millisecond_before() {
+    let house = House::open().await;
+    let (rosa, _, at) = announced(&house).await;
+    let due = at.plus_s(RECOVERY_DELAY_S);
+    // The sweep has seen this clock once it has put out the refund that is over by it.
+    let billing = house.agent("billing", &[]);
+    let waiting = pending(&billing, &call("refund", &refund_args(1500), "sweep")).await;
+    stand_at(&house, due, -1);
+    until("a sweep by this clock", || async {
+        (billing.outcome(&waiting.call, 1).await.expect("an outcome").status == CallStatus::Expired).then_some(())
+    })
+    .await;
+    let before = house.admin.new_session().await.expect("a session").session;
+    let roster = house.admin.gate.with_session(before.clone()).roster().await.expect("a roster");
+    assert!(!roster.roster.contains("Rosa Example"), "a millisecond early");
+    assert!(["key_waiting", "key_unknown"].contains(&refused_session(&rosa).await.as_str()));
+    stand_at(&house, due, 0);
+    let session = until("her session", || async { rosa.new_session().await.ok() }).await;
+    assert_eq!(session.person, rosa.person);
+    let roster = house.admin.gate.with_session(before).roster().await.expect("a roster");
+    assert!(roster.roster.contains("Rosa Example"));
+    let changed = recorded(&house, RecordType::RosterChanged).await;
+    assert!(changed.at <= due);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_that_was_vetoed_is_never_in_force() {
+    let mut house = House::open().await;
+    let (rosa, recovery_sha256, at) = announced(&house).await;
+    let admin = &house.admin;
+    let veto = Veto { gate: admin.gate_id, environment: admin.environment, recovery_sha256, issued_at: Timestamp::MIN };
+    let body = vidimus_api::roster::SignedStatement { envelope: raw(&veto.sign(&admin.approval).expect("signed")).expect("JSON") };
+    // In its last millisecond, by the gate's clock.
+    stand_at(&house, at.plus_s(RECOVERY_DELAY_S), -1);
+    assert_eq!(admin.gate.veto(&recovery_sha256, &body).await.expect("vetoed").recovery_sha256, recovery_sha256);
+    stand_at(&house, at.plus_s(RECOVERY_DELAY_S), 0);
+    recorded(&house, RecordType::RecoveryVetoed).await;
+    let late = house.admin.gate.veto(&recovery_sha256, &body).await.expect_err("vetoed before");
+    assert_eq!(late.code(), Some("recovery_not_waiting"));
+    stand_at(&house, at.plus_s(2 * RECOVERY_DELAY_S), 0);
+    house.kill();
+    house.start();
+    assert!(["key_waiting", "key_unknown"].contains(&refused_session(&rosa).await.as_str()));
+    let session = house.admin.new_session().await.expect("a session").session;
+    let roster = house.admin.gate.with_session(session).roster().await.expect("a roster");
+    assert!(!roster.roster.contains("Rosa Example"));
+}
