@@ -8,7 +8,7 @@ use vidimus_core::request::{self, RequestInput, RequestState};
 use vidimus_core::table::Idempotency;
 
 /// What has happened to an operation so far.
-#[derive(Default)]
+#[derive(Default, Clone, PartialEq, Debug)]
 struct Deed {
     begun: u32,
     at_work: bool,
@@ -58,7 +58,7 @@ impl Deed {
 }
 
 /// What has happened to a request so far.
-#[derive(Default)]
+#[derive(Default, Clone, PartialEq, Debug)]
 struct Ask {
     approved: bool,
     used: bool,
@@ -101,6 +101,71 @@ impl Ask {
             (None, true, _) => RequestState::Consumed,
             (None, false, true) => RequestState::Approved,
             (None, false, false) => RequestState::Pending,
+        }
+    }
+}
+
+/// Attempts beyond which nothing differs any more.
+const ATTEMPTS: u32 = 4;
+
+#[test]
+fn an_operation_is_what_has_happened_to_it_in_every_state_that_can_be_reached() {
+    let mut reached = vec![(Operation { state: OperationState::Reserved, attempt: 0 }, Deed::default())];
+    let mut pairs = Vec::new();
+    let mut next = 0;
+    while let Some((operation, deed)) = reached.get(next).cloned() {
+        next += 1;
+        for input in OperationInput::ALL {
+            let mut after = deed.clone();
+            let taken = after.take(*input);
+            pairs.push((operation.state, *input));
+            let Ok(moved) = operation::apply(operation, *input) else {
+                assert!(!taken && after == deed, "{operation:?} refuses {input:?}");
+                continue;
+            };
+            assert!(taken, "{operation:?} takes {input:?}");
+            assert_eq!((moved.state, moved.attempt), (after.state(), after.begun), "after {input:?} in {operation:?}");
+            if moved.attempt <= ATTEMPTS && !reached.contains(&(moved, after.clone())) {
+                reached.push((moved, after));
+            }
+        }
+    }
+    for state in OperationState::ALL {
+        for input in OperationInput::ALL {
+            assert!(pairs.contains(&(*state, *input)), "`{state}` was never met by {input:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_is_what_has_happened_to_it_in_every_state_that_can_be_reached() {
+    let mut reached = vec![(RequestState::Pending, Ask::default())];
+    let mut pairs = Vec::new();
+    let mut next = 0;
+    while let Some((state, ask)) = reached.get(next).cloned() {
+        next += 1;
+        for input in RequestInput::ALL {
+            let mut after = ask.clone();
+            let refused = after.take(*input);
+            pairs.push((state, *input));
+            match request::apply(state, *input) {
+                Err(refusal) => {
+                    assert_eq!(Some(refusal.code), refused, "{state} and {input:?}");
+                    assert_eq!(after, ask, "a refusal changes nothing");
+                }
+                Ok(moved) => {
+                    assert_eq!(refused, None, "{state} takes {input:?}");
+                    assert_eq!(moved, after.state(), "after {input:?} in {state}");
+                    if !reached.contains(&(moved, after.clone())) {
+                        reached.push((moved, after));
+                    }
+                }
+            }
+        }
+    }
+    for state in RequestState::ALL {
+        for input in RequestInput::ALL {
+            assert!(pairs.contains(&(*state, *input)), "`{state}` was never met by {input:?}");
         }
     }
 }
