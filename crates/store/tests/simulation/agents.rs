@@ -5,7 +5,7 @@ use std::rc::Rc;
 use vidimus_core::bytes::Salt;
 use vidimus_core::code::Code;
 use vidimus_core::ids::{CallId, RequestId, RunId};
-use vidimus_core::json::{Limits, parse};
+use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::{Answer, OperationState};
 use vidimus_store::{AnswerOutcome, CallReceived, FreezeCall, FreezeOutcome, IntentOutcome, Joined, Withdrawal, WriteEnd, WriteIntent};
 
@@ -37,12 +37,17 @@ pub fn begin(world: &Rc<World>) {
 fn intent(world: &World) -> Intent {
     // Few things to ask for, so that they meet each other.
     let which = world.dice.throw(3);
-    let (tool, args) = match world.dice.throw(10) {
+    let (tool, args) = match world.dice.throw(14) {
         0..3 => ("refund", format!(r#"{{"amount_minor":1500,"currency":"EUR","invoice":"{which}"}}"#)),
         3..5 => ("payout", format!(r#"{{"account":"{which}","amount_minor":1500,"currency":"EUR"}}"#)),
         5..7 => ("cancel", format!(r#"{{"subscription":"{which}"}}"#)),
         7..9 => ("wire", format!(r#"{{"account":"{which}","amount_minor":1500,"currency":"EUR"}}"#)),
-        _ => ("tag", format!(r#"{{"tag":"{which}"}}"#)),
+        9 => ("tag", format!(r#"{{"tag":"{which}"}}"#)),
+        10 | 11 => {
+            let amount = if world.dice.percent(50) { 2_000 } else { 1_200 + world.dice.throw(2) * 300 };
+            ("voucher", format!(r#"{{"amount_minor":{amount},"currency":"EUR","customer":"{which}"}}"#))
+        }
+        _ => ("pay", format!(r#"{{"amount_minor":1500,"currency":"EUR","payee":"{which}"}}"#)),
     };
     let agent = if world.dice.percent(70) { "billing" } else { "support" };
     let call_key = world.dice.percent(50).then(|| format!("a-call-key-of-{tool}-{which}-{}", world.dice.throw(2)));
@@ -59,7 +64,7 @@ async fn agent(world: Rc<World>, begins_ms: u64) {
         }
         let mut intent = intent.clone();
         if again > 0 && intent.call_key.is_some() && world.dice.percent(15) {
-            intent.args = intent.args.replacen('1', "2", 1).replace(r#":"0""#, r#":"7""#);
+            intent.args = intent.args.replacen("15", "16", 1).replace(r#"g":"0""#, r#"g":"7""#);
             world.reach("other arguments under the same call key");
         }
         let outcome = if intent.tool == "tag" { write(&world, &intent).await } else { money(&world, &intent).await };
@@ -89,19 +94,27 @@ fn received(world: &World, intent: &Intent) -> CallReceived {
     }
 }
 
+/// What the arguments name now; nothing where that cannot be read.
+fn read_names(world: &World, args: &Json) -> Option<Json> {
+    let Some(payee) = args.member("payee").and_then(Json::as_str) else { return Some(Json::object([])) };
+    let account = world.directory.borrow()[payee].clone();
+    (world.is_calm() || world.dice.percent(92)).then(|| Json::object([("/payee", account.into())]))
+}
+
 fn payload(intent: &Intent) -> (String, String) {
     (intent.tool.to_owned(), intent.args.clone())
 }
 
 async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut> {
-    let row_sha256 = world.table().row(&name(intent.tool)).expect("a row").digest();
+    let row_sha256 = world.table().rows[&name(intent.tool)];
+    let args = parse(intent.args.as_bytes(), &Limits::MONEY).expect("arguments");
     let freeze = FreezeCall {
         received: received(world, intent),
         request: RequestId::from_random(world.dice.id()),
         salt: Salt::from_bytes(world.dice.bytes()),
         row_sha256,
-        args: parse(intent.args.as_bytes(), &Limits::MONEY).expect("arguments"),
-        referents: Some(vidimus_core::json::Json::object([])),
+        referents: read_names(world, &args),
+        args,
     };
     if world.defect == Some(Defect::GateTellsBeforeTheCommit) {
         world.witness.borrow_mut().told.push(Told::Call(freeze.received.call));
@@ -144,6 +157,8 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
                 Code::BusinessEffectOpen,
                 Code::PendingLimitReached,
                 Code::NoEligibleApprover,
+                Code::CapReached,
+                Code::ReferentUnreadable,
                 Code::ToolNotListed,
                 Code::RowStale,
                 Code::CredentialInvalid,
@@ -182,6 +197,13 @@ async fn withdraw(world: &Rc<World>, intent: &Intent, call: CallId) -> Result<()
 /// The agent asks how its call stands, and may rely on an end that it is told.
 async fn look(world: &Rc<World>, intent: &Intent, call: CallId) -> Result<(), Cut> {
     let agent = name(intent.agent);
+    if world.dice.percent(30) {
+        // Whoever asks by its id has had it.
+        let asking = agent.clone();
+        if world.over_network(|store, moment| async move { store.hear_of_call(moment, asking, call).await }).await? {
+            world.reach("an agent that was given up is heard of");
+        }
+    }
     let view = world.over_network(|store, _| async move { store.call(agent, call).await }).await?;
     let Some(view) = view else { return Ok(()) };
     let Some(request) = view.request else { return Ok(()) };
@@ -211,7 +233,7 @@ async fn write(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
 async fn carry_out_write(world: Rc<World>, intent: Intent, told: Slot<Option<CallId>>) -> Result<(), Cut> {
     let received = received(&world, &intent);
     let call = received.call;
-    let row_sha256 = world.table().row(&name(intent.tool)).expect("a row").digest();
+    let row_sha256 = world.table().rows[&name(intent.tool)];
     let lease_s = 30;
     let write = WriteIntent { received, row_sha256, args: intent.args.clone(), before: None, lease_s };
     let outcome = world.at_gate(|store, moment| async move { store.write_intent(moment, write).await }).await?;

@@ -1,6 +1,10 @@
-//! What was reached, and how often: a simulation in which nothing happens would prove nothing.
+//! What was reached, and how often: a simulation in which nothing happens would prove nothing. `expected.txt` has a quarter of what
+//! a run reaches, so that whoever makes something rare, or impossible, hears of it.
 
 use std::collections::BTreeMap;
+
+/// What the numbers of `expected.txt` are for. *Unit*: seeds.
+const SEEDS: u64 = 10_000;
 
 #[derive(Default, Clone)]
 pub struct Coverage(BTreeMap<String, u64>);
@@ -29,8 +33,15 @@ impl Coverage {
         }
     }
 
-    /// Those of these events that never happened.
-    pub fn missing<'a>(&self, events: &'a str) -> Vec<&'a str> {
-        events.lines().map(str::trim).filter(|event| !event.is_empty() && self.of(event) == 0).collect()
+    /// Those of these events that happened too seldom in so many seeds: less than it says before each, for [`SEEDS`] of them.
+    pub fn too_seldom(&self, events: &str, seeds: u64) -> Vec<String> {
+        let lines = events.lines().map(str::trim).filter(|line| !line.is_empty());
+        let seldom = lines.filter_map(|line| {
+            let (times, event) = line.split_once("  ").expect("a number, two spaces and an event");
+            let times: u64 = times.parse().expect("a number");
+            let (least, found) = ((times * seeds / SEEDS).max(1), self.of(event));
+            (found < least).then(|| format!("{event}: {found} times, {least} at least"))
+        });
+        seldom.collect()
     }
 }

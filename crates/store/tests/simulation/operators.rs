@@ -1,4 +1,4 @@
-//! What changes under everybody's feet: an agent's credential is taken back, the effect table changes.
+//! What changes under everybody's feet: an agent's credential is taken back, the effect table changes, a name means something else.
 
 use std::rc::Rc;
 
@@ -16,6 +16,19 @@ pub fn begin(world: &Rc<World>) {
     }
     if world.dice.percent(25) {
         world.tasks.spawn(Home::Outside, change_table(Rc::clone(world)));
+    }
+    if world.dice.percent(40) {
+        world.tasks.spawn(Home::Outside, rename(Rc::clone(world)));
+    }
+}
+
+/// A payee's account becomes another one: what was signed for the one before must not run.
+async fn rename(world: Rc<World>) {
+    for again in 0..world.dice.between(1, 4) {
+        world.tasks.sleep_ms(world.dice.throw(200_000)).await;
+        let payee = world.dice.throw(3).to_string();
+        world.directory.borrow_mut().insert(payee, format!("FR{again}"));
+        world.reach("a payee gets another account");
     }
 }
 
@@ -40,9 +53,11 @@ async fn change_table(world: Rc<World>) {
         if world.is_calm() {
             return;
         }
-        let text = world.house.other_text(&world.table());
+        let text = world.house.other_text(&world.table().table);
+        let persons: Vec<_> = world.witness.borrow().roster.persons.keys().copied().collect();
+        let Some(proposer) = world.dice.pick(&persons).copied() else { return };
         let propose = ProposeTable {
-            proposer: world.house.people[2].person,
+            proposer,
             text,
             call: CallId::from_random(world.dice.id()),
             request: RequestId::from_random(world.dice.id()),

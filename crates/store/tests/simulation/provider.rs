@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use vidimus_core::operation::{Answer, OperationKey};
 use vidimus_core::time::Timestamp;
+use vidimus_store::StatusAnswer;
 
 use crate::invariants;
 use crate::tasks::Slot;
@@ -41,7 +42,9 @@ impl Reply {
 #[derive(Default)]
 pub struct Provider {
     /// What happened in the world, by operation.
-    pub effects: RefCell<BTreeMap<OperationKey, u32>>,
+    pub effects: RefCell<invariants::Effects>,
+    /// Where only part of what was asked for happened, how much. *Unit*: minor units.
+    pub parts: RefCell<BTreeMap<OperationKey, u64>>,
     /// Keys, when they were first seen, and their answers.
     keys: RefCell<BTreeMap<OperationKey, (i64, String)>>,
 }
@@ -52,6 +55,7 @@ enum Course {
     ActAndAnswer,
     ActAndSayNothing,
     ActAndFail,
+    ActInPart,
     Fail,
     Refuse,
     SayNothing,
@@ -65,6 +69,7 @@ impl Provider {
         }
         let course = match world.dice.throw(100) {
             _ if world.is_calm() => Course::ActAndAnswer,
+            0..25 if message.tool == "voucher" => Course::ActInPart,
             0..56 => Course::ActAndAnswer,
             56..70 => Course::ActAndSayNothing,
             70..78 => Course::ActAndFail,
@@ -89,6 +94,12 @@ impl Provider {
                 world.reach("provider acts and says 500");
                 reply.put(Reply::of(Answer::Unclear));
             }
+            Course::ActInPart => {
+                Provider::act(&world, &message);
+                world.provider.parts.borrow_mut().insert(message.operation, 600);
+                world.reach("provider acts in part");
+                reply.put(Reply::of(Answer::Unclear));
+            }
             Course::Fail => {
                 world.reach("provider says 503 without acting");
                 reply.put(Reply::of(Answer::Unclear));
@@ -107,6 +118,7 @@ impl Provider {
         let memory_s = match message.tool.as_str() {
             "refund" => Some(400 + KEY_GRACE_S),
             "payout" => Some(200 + KEY_GRACE_S),
+            "pay" => Some(300 + KEY_GRACE_S),
             _ => None,
         };
         let now_ms = world.tasks.now_ms();
@@ -125,27 +137,47 @@ impl Provider {
         world.provider.keys.borrow_mut().insert(message.operation, (now_ms, result.clone()));
         *world.provider.effects.borrow_mut().entry(message.operation).or_default() += 1;
         world.say(|| format!("an effect: {} attempt {}", message.tool, message.attempt));
-        let witness = world.witness.borrow();
+        let (witness, effects) = (world.witness.borrow(), world.provider.effects.borrow());
         invariants::invariant_an_effect_implies_a_redeemed_token(&witness, message);
         invariants::invariant_nothing_is_sent_after_its_lease(message);
         invariants::invariant_the_executed_bytes_are_the_frozen_ones(&witness, message);
-        invariants::invariant_one_effect_for_each_operation(world, &message.operation);
-        invariants::invariant_effects_never_exceed_approvals(world, &witness);
+        invariants::invariant_an_executor_with_its_own_roster_accepts(&witness, message);
+        invariants::invariant_one_effect_for_each_operation(&effects, &message.operation);
+        invariants::invariant_effects_never_exceed_approvals(&effects, &witness);
         if let Some(state) = witness.operations.get(&message.operation).and_then(|seen| seen.state) {
-            invariants::invariant_what_did_not_happen_has_no_effect(world, message.operation, state);
+            invariants::invariant_what_did_not_happen_has_no_effect(&effects, &message.operation, state);
         }
         result
     }
 
-    /// What became of an operation, for the tools that can say.
-    pub async fn status(world: &World, operation: OperationKey) -> Option<String> {
-        world.travel().await.ok()?;
+    /// What became of an operation, for the tools that can say; what is said need not be of any use.
+    pub async fn status(world: &World, operation: OperationKey) -> StatusAnswer {
+        let detail = |words: &str| words.to_owned();
+        if world.travel().await.is_err() {
+            return StatusAnswer::Unclear { detail: detail("no answer") };
+        }
         let found = world.provider.effects.borrow().contains_key(&operation);
-        if !world.is_calm() && world.dice.percent(10) {
-            world.reach("status is not answered");
-            return None;
+        match world.dice.throw(100) {
+            _ if world.is_calm() => {}
+            0..6 => {
+                world.reach("status is not answered");
+                return StatusAnswer::Unclear { detail: detail("503") };
+            }
+            6..10 => {
+                world.reach("status of something else");
+                return StatusAnswer::Foreign { detail: detail("another payload") };
+            }
+            // It does not know yet what it has done: absence is no proof.
+            10..14 if found => {
+                world.reach("status contradicts what happened");
+                return StatusAnswer::NotFound { detail: detail("404") };
+            }
+            _ => {}
         }
         world.reach(if found { "status found" } else { "status not found" });
-        found.then(|| format!(r#"{{"id":"{operation}"}}"#))
+        match found {
+            true => StatusAnswer::Found { result: format!(r#"{{"id":"{operation}"}}"#) },
+            false => StatusAnswer::NotFound { detail: detail("404") },
+        }
     }
 }

@@ -1,35 +1,35 @@
 //! One course of events: the gate's process with its store, the clocks, the network, and the driver that takes step after step.
 
+mod outside;
+
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::rc::Rc;
 
-use vidimus_core::bytes::{Digest, Nonce, tagged};
+use vidimus_core::bytes::{Digest, tagged};
+use vidimus_core::ids::PersonId;
+use vidimus_core::json::Json;
 use vidimus_core::operation::OperationKey;
-use vidimus_core::table::Table;
-use vidimus_core::time::Timestamp;
+use vidimus_core::roster::Roster;
 use vidimus_store::stepped::{Commits, Memory};
-use vidimus_store::{Head, Moment, Store, StoreError};
+use vidimus_store::{Head, Store};
 
 use crate::coverage::Coverage;
+use crate::defects;
 use crate::dice::Dice;
-use crate::house::{BEGINNING_MS, House, auditor};
+use crate::house::{Approver, House, KnownTable, auditor};
 use crate::invariants;
 use crate::provider::Provider;
 use crate::tasks::{Home, Slot, Tasks};
 use crate::witness::{News, Witness};
-use crate::{agents, approvers, desk, operators, workers};
+use crate::{agents, approvers, changes, desk, operators, workers};
 
 /// Steps in which anything may happen. *Unit*: steps.
 const STEPS: u32 = 400;
 
 /// Steps in which everything must come to its end. *Unit*: steps. Far more than an end takes.
 const LAST_STEPS: u32 = 20_000;
-
-/// How often the wall clock may be set back. *Unit*: times. A step that a start does not notice hides as much time as passed
-/// since the last record, a minute or so; what a provider remembers longer than its row says must cover that.
-const SET_BACK_MAX: u32 = 2;
 
 /// What is deliberately wrong, to prove that it is noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,12 @@ pub enum Defect {
     GateTellsBeforeTheCommit,
     GateAnswersForAnyPayload,
     GateNeverSweeps,
+    GatePagesNobody,
+    WorkerReadsNoNames,
+    GateForgesAnApproval,
+    GateForgetsARevocation,
+    GateTellsOtherTimes,
+    PeopleMistakeWhatHappened,
 }
 
 /// The connection ended before an answer came: whoever asked knows nothing.
@@ -72,7 +78,13 @@ pub struct World {
     wall_ms: Cell<i64>,
     set_back: Cell<u32>,
     /// The table in force, as its readers know it.
-    table: RefCell<Rc<Table>>,
+    table: RefCell<Rc<KnownTable>>,
+    /// Every desktop there is, enrolled or not any more.
+    pub desks: RefCell<Vec<Rc<Approver>>>,
+    /// What payees are called, and their accounts: anybody's to change.
+    pub directory: RefCell<BTreeMap<String, String>>,
+    /// What the arguments named when a token was presented, by its id.
+    pub presented: RefCell<BTreeMap<Digest, Json>>,
     /// Operations that a task of this process works on.
     pub busy: RefCell<BTreeSet<OperationKey>>,
     pub nudge: RefCell<Slot<()>>,
@@ -90,7 +102,7 @@ impl World {
             house: Rc::clone(house),
             defect,
             provider: Provider::default(),
-            witness: RefCell::new(Witness::from(house.leaves.clone())),
+            witness: RefCell::new(Witness::of(house)),
             coverage: RefCell::new(Coverage::default()),
             process: RefCell::new(None),
             disk: RefCell::new(Some(house.memory.copy().expect("a copy of the database"))),
@@ -98,6 +110,9 @@ impl World {
             wall_ms: Cell::new(0),
             set_back: Cell::new(0),
             table: RefCell::new(Rc::clone(&house.tables[0])),
+            desks: RefCell::new(house.people.clone()),
+            directory: RefCell::new((0..3).map(|payee| (payee.to_string(), format!("DE{payee}"))).collect()),
+            presented: RefCell::new(BTreeMap::new()),
             busy: RefCell::new(BTreeSet::new()),
             nudge: RefCell::new(Slot::default()),
             calm: Cell::new(false),
@@ -107,6 +122,7 @@ impl World {
         world.start_gate();
         agents::begin(&world);
         operators::begin(&world);
+        changes::begin(&world);
         world
     }
 
@@ -192,22 +208,40 @@ impl World {
         let Some(store) = self.store() else { return };
         let from = self.witness.borrow().size();
         let records = ready(store.records(from, 1000, auditor())).expect("a reading");
+        let mut gate_changed = false;
         for record in &records {
-            let news = self.witness.borrow_mut().take(self, record);
+            let record = defects::planted(self, record);
+            let news = self.witness.borrow_mut().take(self, &record);
             match news {
-                Some(News::Request(request)) => approvers::look_at(self, request),
+                Some(News::Request(request) | News::PassedOn(request)) => approvers::look_at(self, request),
                 Some(News::NeedsPeople(operation)) => desk::page(self, operation),
                 Some(News::Table(digest)) => {
-                    let table = self.house.tables.iter().find(|table| table.digest() == digest).expect("a table of the house");
+                    let table = self.house.tables.iter().find(|known| known.table.digest() == digest).expect("a table of the house");
                     *self.table.borrow_mut() = Rc::clone(table);
+                    gate_changed = true;
                 }
+                Some(News::Roster) => gate_changed = true,
                 None => {}
             }
         }
-        invariants::invariant_nothing_waits_on_a_row_that_changed(&self.witness.borrow(), &self.table());
+        invariants::invariant_nothing_waits_on_a_row_that_changed(&self.witness.borrow(), &self.table().rows);
+        if gate_changed {
+            self.compare_with_the_gate(&store);
+        }
         let head = ready(store.head()).expect("a reading");
         invariants::invariant_the_log_only_grows(&self.witness.borrow(), head);
         self.note(head);
+    }
+
+    /// The gate works with the roster and the table that the log leads to, and nothing that is open rests on what was before.
+    fn compare_with_the_gate(&self, store: &Store) {
+        let view = ready(store.roster()).expect("a reading").expect("a roster");
+        let roster = Roster::parse(view.text.as_bytes()).expect("a roster");
+        let witness = self.witness.borrow();
+        invariants::invariant_the_roster_is_what_was_signed(&witness.roster, &roster);
+        invariants::invariant_no_open_approval_has_fallen(&witness);
+        let table = ready(store.table()).expect("a reading").expect("a table");
+        invariants::invariant_the_table_in_force_is_the_one_on_record(&table.table_sha256, &self.table().table.digest());
     }
 
     /// Lets the trace go on: the true time and the head of the log, which holds everything that happened.
@@ -254,6 +288,9 @@ impl World {
         self.say(|| "the gate starts".to_owned());
         self.follow();
         self.witness.borrow_mut().reread(self);
+        if let Some(store) = self.store() {
+            self.compare_with_the_gate(&store);
+        }
         let world = Rc::clone(self);
         self.tasks.spawn(Home::Gate, async move { workers::serve(world).await });
     }
@@ -263,109 +300,26 @@ impl World {
     }
 
     /// The effect table in force.
-    pub fn table(&self) -> Rc<Table> {
+    pub fn table(&self) -> Rc<KnownTable> {
         Rc::clone(&self.table.borrow())
+    }
+
+    /// A desktop of a person, usually one that counts: whoever has an old one may still try.
+    pub fn desk_of(&self, person: &PersonId) -> Option<Rc<Approver>> {
+        let desks: Vec<_> = self.desks.borrow().iter().filter(|desk| desk.person == *person).cloned().collect();
+        let any = self.dice.pick(&desks)?;
+        let counts = |desk: &Rc<Approver>| {
+            let key = desk.approval.public().digest();
+            self.witness.borrow().roster.keys.get(&key).is_some_and(|key| !key.stopped)
+        };
+        if counts(any) || self.dice.percent(10) {
+            return Some(Rc::clone(any));
+        }
+        desks.iter().find(|desk| counts(desk)).cloned()
     }
 
     pub fn is_calm(&self) -> bool {
         self.calm.get()
-    }
-
-    /// What the wall clock says by itself.
-    pub fn wall(&self) -> Timestamp {
-        Timestamp::from_ms(BEGINNING_MS + self.tasks.now_ms() + self.wall_ms.get()).expect("a time")
-    }
-
-    /// The gate's clock: the wall's, but never slower than the time that has certainly passed since what it knew last.
-    pub fn now(&self) -> Timestamp {
-        let wall = self.wall();
-        let counted_ms = self.tasks.now_ms();
-        let process = self.process.borrow();
-        let Some(process) = process.as_ref() else { return wall };
-        process.ahead_ms.set(process.ahead_ms.get().max(wall.as_ms() - counted_ms));
-        Timestamp::from_ms(counted_ms + process.ahead_ms.get()).expect("a time")
-    }
-
-    /// Sets the wall clock, back and forth.
-    fn set_clock(&self) {
-        let by_ms = match self.dice.throw(8) {
-            0 if self.set_back.get() < SET_BACK_MAX => -3_000_000,
-            1 | 2 if self.set_back.get() < SET_BACK_MAX => -i64::try_from(self.dice.throw(120_000)).unwrap_or_default(),
-            _ => i64::try_from(self.dice.throw(120_000)).unwrap_or_default(),
-        };
-        if by_ms < 0 {
-            self.set_back.set(self.set_back.get() + 1);
-            self.reach("clock set back");
-        } else {
-            self.reach("clock set forth");
-        }
-        self.wall_ms.set(self.wall_ms.get() + by_ms);
-    }
-
-    pub fn moment(&self) -> Moment {
-        Moment { now: self.now(), entropy: Nonce::from_bytes(self.dice.bytes()) }
-    }
-
-    /// A use case of the gate, whose outcome may never come.
-    pub async fn at_gate<T, F>(&self, use_case: impl FnOnce(Store, Moment) -> F) -> Result<T, Cut>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
-        let Some(store) = self.store() else { return Err(Cut) };
-        let epoch = self.epoch.get();
-        let outcome = use_case(store, self.moment()).await;
-        if epoch != self.epoch.get() {
-            return Err(Cut);
-        }
-        match outcome {
-            Ok(told) => Ok(told),
-            Err(StoreError::Closed | StoreError::Failed) => Err(Cut),
-            Err(error) => panic!("the store failed: {error:?}"),
-        }
-    }
-
-    /// A use case asked for over the network, which loses and delays.
-    pub async fn over_network<T, F>(&self, use_case: impl FnOnce(Store, Moment) -> F) -> Result<T, Cut>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
-        self.travel().await?;
-        let told = self.at_gate(use_case).await?;
-        self.travel().await?;
-        Ok(told)
-    }
-
-    /// A message on its way: usually there at once, sometimes late, sometimes never.
-    pub async fn travel(&self) -> Result<(), Cut> {
-        if self.calm.get() {
-            return Ok(());
-        }
-        match self.dice.throw(100) {
-            0..60 => {}
-            60..92 => self.tasks.sleep_ms(self.dice.throw(900)).await,
-            92..96 => self.tasks.sleep_ms(self.dice.throw(45_000)).await,
-            _ => {
-                self.reach("message lost");
-                self.tasks.sleep_ms(15_000).await;
-                return Err(Cut);
-            }
-        }
-        Ok(())
-    }
-
-    /// A task that the operating system holds up: usually not, sometimes past a lease.
-    pub async fn pause(&self, at: &str) {
-        if self.calm.get() {
-            return;
-        }
-        match self.dice.throw(100) {
-            0..80 => {}
-            80..95 => self.tasks.sleep_ms(self.dice.throw(2_000)).await,
-            _ => {
-                self.reach(&format!("paused {at}"));
-                self.tasks.sleep_ms(self.dice.between(5_000, 45_000)).await;
-            }
-        }
     }
 
     pub fn reach(&self, event: &str) {

@@ -48,7 +48,7 @@ impl Real {
             received: CallReceived { call, agent: name("billing"), run: None, call_key: None, tool: name(tool), says: None },
             request,
             salt: Salt::from_bytes(real.dice.bytes()),
-            row_sha256: house.tables[0].row(&name(tool)).expect("a row").digest(),
+            row_sha256: house.tables[0].rows[&name(tool)],
             args: parse(args.as_bytes(), &Limits::MONEY).expect("arguments"),
             referents: Some(Json::object([])),
         };

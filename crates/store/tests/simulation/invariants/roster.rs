@@ -1,0 +1,70 @@
+//! Who is there, with which keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vidimus_core::bytes::Digest;
+use vidimus_core::frozen::FrozenRequest;
+use vidimus_core::ids::{Name, PersonId};
+use vidimus_core::roster::{KeyUse, Roster};
+use vidimus_core::time::Timestamp;
+
+use crate::invariants::{enough, is_own, own_as_it_may_be};
+use crate::roster_seen::{KeySeen, PersonSeen, RosterSeen};
+
+/// The roster on record, and the one that the gate works with, are what the signed steps lead to.
+pub fn invariant_the_roster_is_what_was_signed(seen: &RosterSeen, roster: &Roster) {
+    let roles = |roles: &BTreeSet<Name>| roles.iter().map(|role| role.to_string()).collect();
+    let persons: BTreeMap<PersonId, PersonSeen> = roster
+        .persons
+        .iter()
+        .map(|person| (person.person, PersonSeen { name: person.name.clone(), roles: roles(&person.roles) }))
+        .collect();
+    let keys: BTreeMap<Digest, KeySeen> = roster
+        .persons
+        .iter()
+        .flat_map(|person| person.keys.iter().map(move |key| (person.person, key)))
+        .map(|(person, key)| {
+            let seen = KeySeen { person, key: key.key, key_use: key.key_use, stopped: key.stopped_at.is_some() };
+            (key.key.digest(), seen)
+        })
+        .collect();
+    must!(u64::from(roster.version) == seen.version, "version {} of the roster where the log has {}", roster.version, seen.version);
+    must!(persons == seen.persons, "other persons are in the roster than were signed: {persons:?} {:?}", seen.persons);
+    must!(keys == seen.keys, "other keys are in the roster than were signed");
+}
+
+/// Without an admin who can sign and open a session, nothing could ever change again.
+pub fn invariant_somebody_can_change_the_roster(seen: &RosterSeen) {
+    let opens = |person: &PersonId| seen.keys.values().any(|key| key.person == *person && key.key_use == KeyUse::Device && !key.stopped);
+    must!(seen.able("admin").iter().any(opens), "no admin is left who can sign");
+}
+
+pub fn invariant_a_stop_is_its_persons_or_an_admins(seen: &RosterSeen, signer: &Digest, person: &PersonId) {
+    let signer = seen.keys.get(signer).filter(|key| !key.stopped);
+    let own = signer.is_some_and(|key| key.person == *person);
+    let admin = signer.is_some_and(|key| key.key_use == KeyUse::Approval && seen.holds(&key.person, "admin"));
+    must!(own || admin, "a key of {person} is stopped by somebody who may not");
+}
+
+pub fn invariant_a_recovery_is_neither_early_nor_vetoed(seen: &RosterSeen, recovery: &Digest, at: Timestamp) {
+    must!(!seen.over.contains(recovery), "a recovery takes effect that was over");
+    let effective_at = seen.effective_at(recovery);
+    must!(effective_at.is_some_and(|effective_at| effective_at <= at), "a recovery takes effect at {at}, which is too early");
+}
+
+/// Nobody is asked what too few persons could decide together.
+pub fn invariant_somebody_can_decide(seen: &RosterSeen, frozen: &FrozenRequest) {
+    let needs = &frozen.members().needs;
+    let roles: BTreeSet<&str> = needs.iter().map(|need| need.role.as_str()).collect();
+    let may = |person: &PersonId, role: &str| !is_own(seen, person, frozen) || own_as_it_may_be(seen, person, role, frozen);
+    let persons: Vec<(PersonId, &str)> = roles
+        .iter()
+        .flat_map(|role| seen.able(role).into_iter().filter(|person| may(person, role)).map(|person| (person, *role)))
+        .collect();
+    must!(enough(needs, false, &persons), "a request waits for persons who do not exist: {needs:?} of {persons:?}");
+}
+
+/// The gate works with the table that the log has.
+pub fn invariant_the_table_in_force_is_the_one_on_record(in_force: &Digest, on_record: &Digest) {
+    must!(in_force == on_record, "the gate works with another table than the one on record");
+}
