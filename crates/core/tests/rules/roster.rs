@@ -7,7 +7,7 @@ use vidimus_core::code::Code;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::json::Json;
-use vidimus_core::limits::{KEYS_ACTIVE_PER_PERSON_MAX, KEYS_PER_PERSON_MAX, RECOVERIES_WAITING_MAX, RECOVERY_DELAY_S};
+use vidimus_core::limits::{KEYS_ACTIVE_PER_PERSON_MAX, KEYS_PER_PERSON_MAX, RECOVERIES_WAITING_MAX, RECOVERY_DELAY_S, STOPPED_KEYS_MAX};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::recovery::{Recovery, Veto, admission_from_json, admission_to_json};
 use vidimus_core::roster::{KeyUse, NewKeys, Roster, RosterChange};
@@ -253,6 +253,44 @@ fn recovered(seed: u8, s: u64) -> AuditRecord {
 fn vetoed(recovery_sha256: Digest, signer: u8) -> AuditRecord {
     let veto = Veto { gate: genesis().gate, environment: Environment::Test, recovery_sha256, issued_at: second(0) };
     record(RecordType::RecoveryVetoed, 10, Json::object([]), vec![veto.sign(&secret(signer)).expect("signed")])
+}
+
+#[test]
+fn a_genesis_holds_a_first_version_with_one_admin() {
+    let of = |spoil: fn(&mut Roster)| {
+        let mut roster = genesis();
+        spoil(&mut roster);
+        let genesis = Genesis { roster, table_sha256: Digest::of(b"t"), invite_sha256: Digest::of(b"i"), issued_at: second(0) };
+        Genesis::verify(&genesis.sign(&secret(1)).expect("signed")).map(|_| ()).map_err(|refusal| refusal.code)
+    };
+    assert_eq!(of(|_| {}), Ok(()));
+    let spoiled: [(&str, fn(&mut Roster)); 5] = [
+        ("a later version", |roster| roster.version = 2),
+        ("a version before it", |roster| roster.previous_sha256 = Some(Digest::of(b"p"))),
+        ("nobody who is admin", |roster| roster.persons[0].roles = names(&["payer"])),
+        ("two persons", |roster| *roster = roster.with_admission(&admission(2, &["admin"])).expect("admitted")),
+        ("three keys", |roster| {
+            let more = roster.persons[0].keys[0].clone();
+            roster.persons[0].keys.push(more);
+        }),
+    ];
+    for (what, spoil) in spoiled {
+        assert!(of(spoil).is_err(), "{what}");
+    }
+    assert_eq!(of(|roster| roster.persons[0].roles = names(&["payer"])), Err(Code::GenesisMalformed));
+}
+
+#[test]
+fn a_stop_names_as_many_keys_as_a_person_can_have_at_work() {
+    let roster = three();
+    let of = |count: usize| {
+        let mut keys: Vec<Digest> = (0..count).map(|index| Digest::of(index.to_string().as_bytes())).collect();
+        keys.sort();
+        let stop = Stop { keys, ..stop_of(&[2]) };
+        stopped_roster(&stop.sign(&secret(3)).expect("signed"), &roster, second(5)).map(|_| ()).map_err(|refusal| refusal.code)
+    };
+    assert_eq!((of(0), of(STOPPED_KEYS_MAX + 1)), (Err(Code::FieldMalformed), Err(Code::FieldMalformed)));
+    assert_eq!(of(STOPPED_KEYS_MAX), Err(Code::KeyUnknown), "as many as that are read, and looked for");
 }
 
 #[test]
