@@ -4,9 +4,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use vidimus_core::bytes::{base64url_decode, base64url_encode};
 use vidimus_core::challenge::ChallengeKey;
 use vidimus_core::ids::GateId;
@@ -164,27 +166,51 @@ impl HeadFile {
     /// Replaces the note as a whole. A crash leaves the old or the new one; the older one is never ahead of the database.
     /// The first one is made durable, so that a database with checkpoints and no head beside it was tampered with.
     ///
+    /// Two files change places: a commit that is told costs neither a new file nor the end of an old one.
+    ///
     /// *Errors*: `File`.
     pub fn write(&self, note: &str) -> Result<(), KeysError> {
-        let is_first = !self.path.exists();
-        let fresh = self.path.with_extension("new");
-        // A new file is the gate's own and never what a link points to; what a crash left behind in its place goes first.
-        let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh);
-        let created = match create() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(&fresh).and_then(|()| create()),
-            created => created,
-        };
-        let mut file = created.map_err(at(&fresh))?;
-        file.write_all(note.as_bytes()).map_err(at(&fresh))?;
-        if is_first {
-            file.sync_all().map_err(at(&fresh))?;
-        }
-        fs::rename(&fresh, &self.path).map_err(at(&self.path))?;
-        match self.path.parent().filter(|_| is_first) {
-            Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder)),
-            None => Ok(()),
+        let spare = self.path.with_extension("new");
+        write_spare(&spare, note).map_err(at(&spare))?;
+        match renameat_with(CWD, &spare, CWD, &self.path, RenameFlags::EXCHANGE) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => {
+                fs::rename(&spare, &self.path).map_err(at(&self.path))?;
+                let folder = self.path.parent().unwrap_or(Path::new("."));
+                File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))
+            }
+            // Not every file system exchanges names.
+            Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&spare, &self.path).map_err(at(&self.path)),
+            Err(error) => Err(at(&self.path)(error.into())),
         }
     }
+}
+
+/// Writes the file that becomes the head. It is the gate's own and never what a link points to. Its length is made durable
+/// before it is used, so that what a power cut leaves of it is a note of the same length: the one before it, or this one.
+fn write_spare(spare: &Path, note: &str) -> io::Result<()> {
+    let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let known = OpenOptions::new().write(true).custom_flags(no_link).open(spare).and_then(|file| Ok((file.metadata()?, file)));
+    let file = match known {
+        Ok((known, file)) if known.is_file() && known.nlink() == 1 && known.len() == note.len() as u64 => {
+            return file.write_all_at(note.as_bytes(), 0);
+        }
+        Ok(_) => create_anew(spare)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_new(spare)?,
+        Err(_) => create_anew(spare)?,
+    };
+    file.write_all_at(note.as_bytes(), 0)?;
+    file.sync_all()
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// What stands in the way goes first.
+fn create_anew(path: &Path) -> io::Result<File> {
+    fs::remove_file(path)?;
+    create_new(path)
 }
 
 #[cfg(test)]
@@ -226,16 +252,23 @@ mod tests {
         Keys::create(data.path(), &[1; 32], &[2; 32]).expect("new keys");
         let head = HeadFile::of(data.path());
         assert_eq!(head.read().expect("no head yet"), None);
-        for note in ["one\n", "two\n"] {
+        for note in ["one\n", "two\n", "ten\n", "three\n", "four\n", "five\n"] {
             head.write(note).expect("written");
             assert_eq!(head.read().expect("read").as_deref(), Some(note));
         }
         // A link in the way is replaced, what it points to is left alone.
         let other = data.path().join("other");
         fs::write(&other, "not the gate's").expect("own file");
+        fs::remove_file(folder(data.path()).join("head.new")).expect("own file");
         std::os::unix::fs::symlink(&other, folder(data.path()).join("head.new")).expect("a link");
         head.write("three\n").expect("written");
         assert_eq!(fs::read_to_string(&other).expect("read"), "not the gate's");
         assert_eq!(head.read().expect("read").as_deref(), Some("three\n"));
+        // So is a second name of another file, of whatever length.
+        fs::remove_file(folder(data.path()).join("head.new")).expect("own file");
+        fs::hard_link(&other, folder(data.path()).join("head.new")).expect("a second name");
+        head.write("not the dog's\n").expect("written");
+        assert_eq!(fs::read_to_string(&other).expect("read"), "not the gate's");
+        assert_eq!(head.read().expect("read").as_deref(), Some("not the dog's\n"));
     }
 }
