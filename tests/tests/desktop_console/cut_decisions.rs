@@ -11,7 +11,7 @@ use crate::scene::{Outcome, PIN, REASON, REFUND, Scene, ask, check, is_long, pla
 
 /// Rounds of each cut.
 fn rounds() -> usize {
-    if is_long() { 10 } else { 2 }
+    if is_long() { 10 } else { 1 }
 }
 
 /// Opens the request, and presses what signs and sends. The press may be answered by the end of the program.

@@ -159,8 +159,14 @@ async fn rotate_cut_at(scene: &Scene, billing: &AgentClient, kim: &Approver, cut
 /// New keys that nobody confirms: the window says so, and the old ones count on.
 #[tokio::test(flavor = "multi_thread")]
 async fn new_keys_that_are_denied_are_said_and_given_up() {
+    for (theme, _) in crate::scene::themes() {
+        denied(theme).await;
+    }
+}
+
+async fn denied(theme: &'static str) {
     play(Scene::set("new_keys_that_are_denied", &["billing-approver"], Options::default()).await, async |scene| {
-        let console = scene.founder().await?;
+        let console = scene.founder_in(theme).await?;
         let robin_and_kim = crate::keys::kim(scene, &console, &["admin"], 9).await?;
         ask_for_new_keys(&console).await?;
         console.driver.wait_for("[data-part=rotating]").await?;
@@ -172,7 +178,9 @@ async fn new_keys_that_are_denied_are_said_and_given_up() {
         decides(&scene.agent("billing")?, &console, "invoice_842").await?;
         console.open_keys().await?;
         console.driver.wait_for_text("[data-part=rotating]", "E-KEY-12").await?;
-        console.picture(&crate::scene::pictures().join("light-keys-refused.png")).await?;
+        let mut gallery = crate::looks::Gallery::open(theme)?;
+        gallery.look(scene, &console, "keys-refused").await?;
+        gallery.close(scene)?;
         console.driver.execute("document.querySelector('#give-up').scrollIntoView({ block: 'center' })", vec![]).await?;
         console.driver.click("#give-up").await?;
         console.driver.wait_for_text("[data-part=said]", "given up").await?;

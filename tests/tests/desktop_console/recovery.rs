@@ -9,7 +9,8 @@ use vidimus_tests::desktop::Options;
 use crate::keys::admit;
 use crate::looks::Gallery;
 use crate::scene::{
-    FOUNDER, Outcome, PIN, REASON, REFUND, SOON, Scene, Seat, approves_nothing, ask, check, play, read_and_start, until_status, waiting_in,
+    FOUNDER, Outcome, PIN, REASON, REFUND, SOON, Scene, Seat, approves_nothing, ask, check, play, read_and_start, themes, until_status,
+    waiting_in,
 };
 
 /// A day and an hour, in the words of the gate's clock.
@@ -45,10 +46,16 @@ async fn refused_until(person: &mut Approver, console: &Console, notice: &str) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_is_told_to_everybody_and_an_objection_ends_it() {
+    for (here, there) in themes() {
+        told_and_objected_to(here, there).await;
+    }
+}
+
+async fn told_and_objected_to(here: &'static str, there: &'static str) {
     play(Scene::set("a_recovery_is_told_to_everybody", &[], Options::default()).await, async |scene| {
         scene.serve_gate_under(&[])?;
-        let console = scene.founder().await?;
-        let kim = seated(scene, &console, "Kim Example", &["support-lead"], "dark").await?;
+        let console = scene.founder_in(here).await?;
+        let kim = seated(scene, &console, "Kim Example", &["support-lead"], there).await?;
         let mut lou = Approver::enrol(&scene.home.url(), &scene.home.invite("Lou Example", &["admin"])?, 11).await?;
         let request = lou.admission.ok_or("the enrolment made no request")?;
         scene.home.recover(&request.to_string())?;
@@ -64,17 +71,17 @@ async fn a_recovery_is_told_to_everybody_and_an_objection_ends_it() {
         }
         check(to_admin.contains("object in Keys"), || format!("the administrator reads: {to_admin}"))?;
         check(to_kim.contains(&format!("Tell one: {FOUNDER}")), || format!("who cannot object reads: {to_kim}"))?;
-        let (mut light, mut dark) = (Gallery::open("light")?, Gallery::open("dark")?);
-        light.look(scene, &console, "recovery-notice").await?;
-        dark.look_on(&kim.desktop, &kim.console, "recovery-notice").await?;
+        let (mut first_look, mut second_look) = (Gallery::open(here)?, Gallery::open(there)?);
+        first_look.look(scene, &console, "recovery-notice").await?;
+        second_look.look_on(&kim.desktop, &kim.console, "recovery-notice").await?;
 
         console.driver.click(&format!("{NOTICE} [data-part=notice-keys]")).await?;
         console.keys().await?;
         console.driver.wait_for_text("[data-part=recovery]", "Lou Example").await?;
-        light.look(scene, &console, "recovery-keys").await?;
+        first_look.look(scene, &console, "recovery-keys").await?;
         console.driver.click("#ask-object").await?;
         console.driver.wait_for("[data-part=confirm-words]").await?;
-        light.look(scene, &console, "recovery-object").await?;
+        first_look.look(scene, &console, "recovery-object").await?;
         console.type_pin("#pin", PIN).await?;
         console.driver.click("#confirm").await?;
         console.driver.wait_for_text("[data-part=said]", "objection is on record").await?;
@@ -83,8 +90,8 @@ async fn a_recovery_is_told_to_everybody_and_an_objection_ends_it() {
             window.main().await?;
             window.gone(NOTICE).await?;
         }
-        light.close(scene)?;
-        dark.close(scene)?;
+        first_look.close(scene)?;
+        second_look.close(scene)?;
         scene.say("the objection was signed in the window, and no window tells of the recovery any more");
 
         scene.order(&[A_DAY_LATER])?;

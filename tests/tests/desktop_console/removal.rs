@@ -8,7 +8,7 @@ use vidimus_tests::desktop::Options;
 
 use crate::looks::Gallery;
 use crate::scene::{
-    FOUNDER, PIN, REASON, Scene, admit_person, approves_nothing, ask, check, play, read_and_start, until_status, waiting_in,
+    FOUNDER, PIN, REASON, Scene, admit_person, approves_nothing, ask, check, play, read_and_start, themes, until_status, waiting_in,
 };
 use crate::second_person::{WIRE, approve_wire};
 
@@ -17,10 +17,16 @@ const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_is_removed_in_the_window_and_decides_nothing_any_more() {
+    for (here, there) in themes() {
+        removed(here, there).await;
+    }
+}
+
+async fn removed(here: &'static str, there: &'static str) {
     let name = "a_person_is_removed_in_the_window";
     play(Scene::set(name, &["treasury"], Options::default()).await, async |scene| {
-        let console = scene.founder().await?;
-        let kim = scene.seat("kim", "dark").await?;
+        let console = scene.founder_in(here).await?;
+        let kim = scene.seat("kim", there).await?;
         kim.console.enrol_waiting(&scene.home.invite("Kim Example", &["treasury"])?, PIN).await?;
         crate::keys::admit(&console, &waiting_in(&console, "gate.roster.change").await?).await?;
         kim.console.key_says("active").await?;
@@ -32,11 +38,11 @@ async fn a_person_is_removed_in_the_window_and_decides_nothing_any_more() {
         read_and_start(&kim.console, &second_request).await?;
         scene.say("Kim has approved one request, and is about to approve another");
 
-        let (mut light, mut dark) = (Gallery::open("light")?, Gallery::open("dark")?);
+        let (mut first_look, mut second_look) = (Gallery::open(here)?, Gallery::open(there)?);
         console.open_keys().await?;
         console.driver.click("[data-part=other-people] button[id^=remove-]").await?;
         console.driver.wait_for_text("#title", "Kim Example").await?;
-        light.look(scene, &console, "removal-propose").await?;
+        first_look.look(scene, &console, "removal-propose").await?;
         console.driver.click("#confirm").await?;
         console.driver.wait_for_text("[data-part=said]", "Proposed").await?;
         console.leave_by("#close").await?;
@@ -47,7 +53,7 @@ async fn a_person_is_removed_in_the_window_and_decides_nothing_any_more() {
         for words in ["a person goes, with all keys", "Kim Example", "Roles now", "treasury", "Roles after it", "none", FOUNDER] {
             check(shown.contains(words), || format!("`{words}` is not in the window: {shown}"))?;
         }
-        light.look(scene, &console, "removal-review").await?;
+        first_look.look(scene, &console, "removal-review").await?;
         console.approve_with_reason(REASON, PIN).await?;
         let decided = Instant::now();
         console.receipt().await?;
@@ -57,21 +63,21 @@ async fn a_person_is_removed_in_the_window_and_decides_nothing_any_more() {
         let took = decided.elapsed();
         check(took <= TOLD_WITHIN, || format!("Kim's window says so after {took:?}"))?;
         approves_nothing(&kim.console).await?;
-        dark.look_on(&kim.desktop, &kim.console, "removed-review").await?;
+        second_look.look_on(&kim.desktop, &kim.console, "removed-review").await?;
         let notice = kim.console.notice("E-KEY-10").await?;
         for words in ["taken off the people of this gate", FOUNDER] {
             check(notice.contains(words), || format!("`{words}` is not in the notice: {notice}"))?;
         }
         kim.console.key_says("removed").await?;
-        dark.look_on(&kim.desktop, &kim.console, "removed-main").await?;
+        second_look.look_on(&kim.desktop, &kim.console, "removed-main").await?;
         scene.say(&format!("within {} ms the removed console says why, and who to ask: {notice}", took.as_millis()));
 
         until_status(&agent, &first, "stale").await?;
         until_status(&agent, &second, "pending").await?;
         scene.count(Tool::WireTransfer, 0).await?;
         scene.say("what the removed person approved counts for nothing, and what they had open still waits for others");
-        light.close(scene)?;
-        dark.close(scene)?;
+        first_look.close(scene)?;
+        second_look.close(scene)?;
         kim.console.close().await?;
         scene.close(console).await
     })

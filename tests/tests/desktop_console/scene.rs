@@ -163,7 +163,12 @@ impl Scene {
 
     /// The console of the first admin, enrolled.
     pub async fn founder(&self) -> Outcome<Arc<Console>> {
-        let console = self.open_console().await?;
+        self.founder_in("light").await
+    }
+
+    /// The same in a theme.
+    pub async fn founder_in(&self, theme: &str) -> Outcome<Arc<Console>> {
+        let console = self.open_console_in(theme).await?;
         console.enrol(&self.invite, PIN).await?;
         Ok(console)
     }
@@ -247,6 +252,12 @@ fn failures() -> PathBuf {
 /// Where pictures go that somebody wants to look at.
 pub fn pictures() -> PathBuf {
     failures().join("pictures")
+}
+
+/// The themes of the first and of the second person's windows: one run in each, and the other way round in the longer tests.
+pub fn themes() -> &'static [(&'static str, &'static str)] {
+    const BOTH: &[(&str, &str)] = &[("light", "dark"), ("dark", "light")];
+    if is_long() { BOTH } else { &BOTH[..1] }
 }
 
 /// Whether the longer tests are asked for too.

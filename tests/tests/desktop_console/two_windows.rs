@@ -12,7 +12,8 @@ use vidimus_tests::desktop::Options;
 use crate::keys::admit;
 use crate::looks::Gallery;
 use crate::scene::{
-    FOUNDER, Outcome, PIN, REASON, REFUND, Scene, Seat, approves_nothing, ask, check, play, read_and_start, until_status, waiting_in,
+    FOUNDER, Outcome, PIN, REASON, REFUND, Scene, Seat, approves_nothing, ask, check, play, read_and_start, themes, until_status,
+    waiting_in,
 };
 use crate::second_person::WIRE;
 
@@ -54,13 +55,19 @@ async fn both_read(one: &Console, other: &Console, agent: &AgentClient, args: &s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_denial_wins_and_a_withdrawal_is_told_while_the_window_is_open() {
+    for (here, there) in themes() {
+        denied_and_withdrawn(here, there).await;
+    }
+}
+
+async fn denied_and_withdrawn(here: &'static str, there: &'static str) {
     let name = "the_first_denial_wins_in_two_windows";
     play(Scene::set(name, &["treasury"], Options::default()).await, async |scene| {
-        let robin = scene.founder().await?;
-        let seat = seated(scene, &robin, &scene.home.invite("Kim Example", &["treasury"])?, "dark").await?;
+        let robin = scene.founder_in(here).await?;
+        let seat = seated(scene, &robin, &scene.home.invite("Kim Example", &["treasury"])?, there).await?;
         let kim = &seat.console;
         let agent = scene.agent("treasury")?;
-        let (mut light, mut dark) = (Gallery::open("light")?, Gallery::open("dark")?);
+        let (mut first_look, mut second_look) = (Gallery::open(here)?, Gallery::open(there)?);
 
         let (asked, _) = both_read(&robin, kim, &agent, WIRE, "denied-first").await?;
         robin.driver.keys("\u{e00c}").await?;
@@ -76,7 +83,7 @@ async fn the_first_denial_wins_and_a_withdrawal_is_told_while_the_window_is_open
         check(took <= SEEN_WITHIN, || format!("the other window tells it after {took:?}"))?;
         scene.say(&format!("the denial is seen in the other window {} ms after its receipt", took.as_millis()));
         approves_nothing(kim).await?;
-        dark.look_on(&seat.desktop, kim, "denied-elsewhere").await?;
+        second_look.look_on(&seat.desktop, kim, "denied-elsewhere").await?;
         until_status(&agent, &asked, "denied").await?;
         for window in [&*robin, kim] {
             left_by_escape(window).await?;
@@ -93,13 +100,13 @@ async fn the_first_denial_wins_and_a_withdrawal_is_told_while_the_window_is_open
             check(said.contains("The agent withdrew this request"), || format!("it says: {said}"))?;
         }
         scene.say("both windows tell that the agent withdrew it, and lock");
-        light.look(scene, &robin, "withdrawn-open").await?;
+        first_look.look(scene, &robin, "withdrawn-open").await?;
         approves_nothing(&robin).await?;
         approves_nothing(kim).await?;
         until_status(&agent, &asked, "withdrawn").await?;
         scene.count(Tool::WireTransfer, 0).await?;
-        light.close(scene)?;
-        dark.close(scene)?;
+        first_look.close(scene)?;
+        second_look.close(scene)?;
         seat.console.close().await?;
         scene.close(robin).await
     })
@@ -109,22 +116,28 @@ async fn the_first_denial_wins_and_a_withdrawal_is_told_while_the_window_is_open
 /// From the second computer of the same person: its window, one press to it and one that confirms.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_stopped_in_one_window_and_the_other_is_locked_within_five_seconds() {
+    for (here, there) in themes() {
+        stopped(here, there).await;
+    }
+}
+
+async fn stopped(here: &'static str, there: &'static str) {
     play(Scene::set("a_stop_from_window_to_window", &["billing-approver"], Options::default()).await, async |scene| {
-        let first = scene.founder().await?;
+        let first = scene.founder_in(here).await?;
         let kim = crate::keys::kim(scene, &first, &["support-lead"], 9).await?;
         let (person, _) = crate::keys::founders_id(scene, &kim).await?;
-        let seat = seated(scene, &first, &scene.home.invite_device(&person)?, "dark").await?;
+        let seat = seated(scene, &first, &scene.home.invite_device(&person)?, there).await?;
         let second = &seat.console;
         let billing = scene.agent("billing")?;
         let (asked, request) = ask(&billing, "refund", REFUND, "stopped").await?;
         read_and_start(&first, &request).await?;
-        let (mut light, mut dark) = (Gallery::open("light")?, Gallery::open("dark")?);
+        let (mut first_look, mut second_look) = (Gallery::open(here)?, Gallery::open(there)?);
 
         second.open_keys().await?;
         second.driver.click("[data-part=other-computers] button[id^=stop-]").await?;
         second.driver.wait_for("[data-part=confirm-words]").await?;
         check(!second.driver.exists("#pin").await?, || "something is asked first".to_owned())?;
-        dark.look_on(&seat.desktop, second, "stop-other-computer").await?;
+        second_look.look_on(&seat.desktop, second, "stop-other-computer").await?;
         let began = Instant::now();
         second.driver.click("#confirm").await?;
         first.driver.wait_for_text("#hard-locks", "E-KEY-5").await?;
@@ -135,7 +148,7 @@ async fn a_key_is_stopped_in_one_window_and_the_other_is_locked_within_five_seco
         first.key_says("stopped").await?;
         let notice = first.notice("E-KEY-5").await?;
         check(!notice.contains(FOUNDER), || format!("it sends the only administrator to themselves: {notice}"))?;
-        light.look(scene, &first, "stopped-main").await?;
+        first_look.look(scene, &first, "stopped-main").await?;
         until_status(&billing, &asked, "pending").await?;
 
         // The second decides on; then it stops itself, in the window that opens on that page.
@@ -148,13 +161,13 @@ async fn a_key_is_stopped_in_one_window_and_the_other_is_locked_within_five_seco
         second.close_review().await?;
         until_status(&billing, &asked, "executed").await?;
         second.open_stop().await?;
-        dark.look_on(&seat.desktop, second, "stop-this-computer").await?;
+        second_look.look_on(&seat.desktop, second, "stop-this-computer").await?;
         second.driver.click("#confirm").await?;
         // It is the last key of the only administrator: that one is not stopped, and the window says so.
         second.driver.wait_for_text("#message", "No administrator would be left").await?;
         scene.say("the last administrator's last key is not stopped");
-        light.close(scene)?;
-        dark.close(scene)?;
+        first_look.close(scene)?;
+        second_look.close(scene)?;
         seat.console.close().await?;
         scene.close(first).await
     })
