@@ -18,7 +18,8 @@ texts! {
     STOP_KEY_NOW = "Stop it now";
     STOPPED_NOW = "Stopped. It counts for nothing any more.";
     STOP_OWN_WORDS = "It takes effect at once and cannot be undone: nothing that this computer signs counts any more, its sessions end, and open requests that it approved end too. No PIN is asked.";
-    STOP_OTHER_WORDS = "It takes effect at once and cannot be undone: nothing that this computer signs counts any more, its sessions end, and open requests that it approved end too. You sign as an administrator.";
+    STOP_MINE_WORDS = "It takes effect at once and cannot be undone: nothing that the computer with the key below signs counts any more, its sessions end, and open requests that it approved end too. This computer is not touched. No PIN is asked.";
+    STOP_OTHER_WORDS = "It takes effect at once and cannot be undone: nothing that the computer with the key below signs counts any more, its sessions end, and open requests that it approved end too. You sign as an administrator.";
     NEW_KEYS = "Make new keys";
     NEW_KEYS_WORDS = "New keys are made here beside the old ones. An administrator who is not you confirms them; the old keys count until then, and are stopped right after.";
     NEW_KEYS_REFUSED = "Your new keys were not confirmed. The old ones count on. Give the new ones up, and make others when an administrator is ready.";

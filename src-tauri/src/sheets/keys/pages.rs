@@ -240,10 +240,16 @@ fn stop(console: &Console, membership: &Membership, person: &PersonId, device: &
     let roster = console.read(Mirror::roster).flatten();
     let name = roster.as_ref().and_then(|roster| roster.person(person)).map(|person| person.name.clone()).unwrap_or_default();
     let heading = strings::stop_heading(&label, &name);
-    if *person == membership.person {
-        return confirm(heading, strings::STOP_OWN_WORDS, "stop", strings::STOP_KEY_NOW, None);
-    }
-    confirm(heading, strings::STOP_OTHER_WORDS, "stop", strings::STOP_KEY_NOW, Some(pin_field()))
+    // Two computers may have one name: the key tells them apart.
+    let key = fingerprint(strings::DEVICE_FINGERPRINT, &device.to_string());
+    let (words, field) = if *person != membership.person {
+        (strings::STOP_OTHER_WORDS, el(Tag::Div).class("field").child(key).child(pin_field()))
+    } else if *device == membership.device_key.digest() {
+        (strings::STOP_OWN_WORDS, key)
+    } else {
+        (strings::STOP_MINE_WORDS, key)
+    };
+    confirm(heading, words, "stop", strings::STOP_KEY_NOW, Some(field))
 }
 
 fn object(console: &Console, recovery: &Digest) -> Vec<Element> {
