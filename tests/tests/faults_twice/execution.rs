@@ -83,7 +83,13 @@ async fn two_hundred_rounds_of_two_processes_are_one_execution_each() {
         let key = format!("rounds-{round}");
         let waiting = pending(&billing, &call("refund", &invoice(round), &key)).await;
         let statement = house.admin.statement(request_of(&waiting), DecisionKind::Approve, ROLE).await.expect("a statement");
-        let decided = async { house.admin.hand_in(statement.request, &statement).await };
+        let decided = until("the receipt", || async {
+            // A connection that the gate has just closed as idle: the same envelope again gets the same receipt.
+            match house.admin.hand_in(statement.request, &statement).await {
+                Err(error) if error.code().is_none() => None,
+                answered => Some(answered),
+            }
+        });
         let resumed = async { block_in_place(|| all_at_once(&mut processes, "/v1/calls?wait_s=10", &body(&invoice(round), &key))) };
         let (decided, resumed) = tokio::join!(decided, resumed);
         decided.expect("it counts");
