@@ -157,7 +157,7 @@ impl Problem {
             (Some(FaceCode::RateLimited), _) => Some(60),
             (Some(FaceCode::ConnectionsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
             (Some(FaceCode::CheckpointLate | FaceCode::ShuttingDown), _) => Some(1),
-            (None, Some(Code::AgentRateLimited)) => Some(60),
+            (None, Some(Code::AgentRateLimited)) => Some(10),
             (Some(FaceCode::MethodNotAllowed | FaceCode::BodyTooSlow | FaceCode::GateFailed | FaceCode::LogBehindHead) | None, _) => None,
         }
     }

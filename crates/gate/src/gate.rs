@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,9 @@ use crate::http::Rejection;
 use crate::http::places::Places;
 use crate::http::streams::Streams;
 use crate::keys::{HeadFile, Keys, KeysError};
-use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX};
+use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX, REFUSAL_QUOTE_CHARS_MAX, STRANGERS_AT_ONCE_MAX};
 use crate::metrics::Metrics;
+use crate::refusals::{self, Refusals};
 use crate::status::Asks;
 
 /// Why a gate does not start.
@@ -81,8 +83,12 @@ pub struct Gate {
     pub metrics: Metrics,
     /// The listener's connections.
     pub places: Arc<Places>,
+    /// The turns of strangers who ask for what needs no credential.
+    pub strangers: Semaphore,
     /// The open log streams.
     pub streams: Arc<Streams>,
+    /// The refusals of each agent.
+    pub refusals: Refusals,
     /// Failed authentications.
     pub failures: Failures,
     /// Cancelled when the gate ends: nothing new begins.
@@ -131,7 +137,9 @@ impl Gate {
             asks: Asks::default(),
             metrics: Metrics::default(),
             places: Arc::default(),
+            strangers: Semaphore::new(STRANGERS_AT_ONCE_MAX),
             streams: Arc::default(),
+            refusals: Refusals::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),
@@ -154,12 +162,30 @@ impl Gate {
         self.store.table_in_force().await
     }
 
-    /// Puts the refusal of a call on record.
+    /// Puts the refusal of a call on record, as long as its agent has not used up its part of the log.
     ///
-    /// *Errors*: a rejection of the gate's own failure.
+    /// *Errors*: `agent_rate_limited`, and a rejection of the gate's own failure.
     pub async fn record_refusal(&self, agent: Option<Name>, tool: &str, refusal: Refusal, roles: Vec<Name>) -> Result<(), Rejection> {
+        if let Some(agent) = &agent
+            && !self.refusals.take(agent, Instant::now())
+        {
+            return Err(refusals::limited().into());
+        }
+        let quoted = |text: String| text.chars().take(REFUSAL_QUOTE_CHARS_MAX).collect::<String>();
+        let refusal = Refusal { message: quoted(refusal.message), path: refusal.path.map(quoted), ..refusal };
         let refused = CallRefused { agent, tool: tool.to_owned(), refusal, roles };
         self.store.refuse_call(self.moment()?, refused).await?;
+        Ok(())
+    }
+
+    /// Puts the numbers of refusals that were only counted on record.
+    ///
+    /// *Errors*: a rejection of the gate's own failure.
+    pub async fn record_counted(&self, counted: Vec<(Name, u64)>) -> Result<(), Rejection> {
+        for (agent, count) in counted {
+            let refused = CallRefused { agent: Some(agent), tool: String::new(), refusal: refusals::counted(count), roles: Vec::new() };
+            self.store.refuse_call(self.moment()?, refused).await?;
+        }
         Ok(())
     }
 

@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod paging;
 mod reconciliations;
 pub mod referents;
+pub mod refusals;
 pub mod seams;
 pub mod serving;
 pub mod status;

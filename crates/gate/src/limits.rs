@@ -28,6 +28,17 @@ pub const STREAMS_PER_PERSON_MAX: usize = 8;
 /// Writing an answer without any progress. *Unit*: seconds. Ends clients that ask and do not read.
 pub const WRITE_STALL_S_MAX: u64 = 10;
 
+/// Strangers' requests without a body that are answered at a time. *Unit*: requests. The others wait in the order in which they came, and nobody
+/// who is known waits behind them.
+pub const STRANGERS_AT_ONCE_MAX: usize = 4;
+
+/// What the system keeps of answers that one connection has not read. *Unit*: bytes; Linux doubles it. Left alone it grows to
+/// megabytes for each, and as many pipelined requests are answered for nobody.
+pub const SEND_BUFFER_BYTES: u32 = 64 * 1024;
+
+/// Connections that wait to be accepted. *Unit*: connections. More than the gate has places.
+pub const BACKLOG_MAX: u32 = 1024;
+
 /// After a connection that could not be accepted. *Unit*: milliseconds.
 pub const ACCEPT_PAUSE_MS: u64 = 50;
 
@@ -57,6 +68,20 @@ pub const FAILURE_WINDOW_S: u64 = 60;
 
 /// Addresses whose failures are counted. *Unit*: addresses. Beyond it all others share one count.
 pub const FAILURE_ADDRESSES_MAX: usize = 4096;
+
+/// Refusals of one agent that go on record one by one before they are counted only. *Unit*: refusals. An agent that learns a schema
+/// makes tens of mistakes; records are kept for ever.
+pub const REFUSALS_BURST_MAX: u32 = 256;
+
+/// After which one more refusal of an agent may go on record. *Unit*: seconds. An agent that is refused for a whole day leaves some
+/// ten megabytes.
+pub const REFUSAL_REFILL_S: u64 = 10;
+
+/// Between two records of an agent's counted refusals. *Unit*: seconds. What a crash may forget of them.
+pub const REFUSAL_REPORT_S: u64 = 60;
+
+/// What a refusal's record quotes of its details and of its path. *Unit*: characters. A member's name may be as long as a call.
+pub const REFUSAL_QUOTE_CHARS_MAX: usize = 1_000;
 
 /// Session challenges that one address gets in one window. *Unit*: challenges. They live a minute; an office behind one address
 /// may open its consoles at once.

@@ -3,9 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +86,7 @@ impl Listening {
         let tls = options.tls.as_ref().map(tls_acceptor).transpose()?;
         let paging = Paging::new(options.paging)?;
         let listen_error = |source| ServeError::Listen { address: options.listen, source };
-        let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
+        let listener = server::listen(options.listen).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         let gate = Arc::new(Gate::open(&options.data).await?);
         let socket = admin::socket(&options.data);
@@ -140,6 +139,9 @@ impl Listening {
         // What takes longer is left to the lease: after the next start it is looked at, not sent again blindly.
         if tokio::time::timeout(Duration::from_secs(SHUTDOWN_S_MAX), finishing).await.is_err() {
             tracing::warn!(left = gate.in_flight.len(), "some work was not finished in time; its leases tell the next start");
+        }
+        if let Err(rejection) = gate.record_counted(gate.refusals.rest(Instant::now())).await {
+            workers::report("refusals that were counted are not on record", rejection);
         }
         signing_ends.cancel();
         let _ = signing.await;

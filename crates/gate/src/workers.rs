@@ -45,6 +45,9 @@ pub async fn run(gate: Arc<Gate>) {
             }
         }
         sweep_at = Instant::now() + Duration::from_millis(SWEEP_MS);
+        if let Err(rejection) = gate.record_counted(gate.refusals.due(std::time::Instant::now())).await {
+            report("refusals that were counted are not on record", rejection);
+        }
         if let Err(rejection) = round(&gate, &busy).await {
             report("a round of the workers failed; the next one follows", rejection);
         }

@@ -37,6 +37,8 @@ pub struct CallReceived {
     pub tool: Name,
     /// Its own words.
     pub says: Option<String>,
+    /// Whether a refusal goes on record; whoever says no counts it instead.
+    pub refusal_on_record: bool,
 }
 
 /// A money call that is to wait for a person.
@@ -318,6 +320,9 @@ pub(crate) fn insert_call(
 
 /// Records a call that a rule of the store refused; its details go to the owner of the tool's row.
 pub(crate) fn record_call_refusal(tx: &mut Tx<'_>, received: &CallReceived, refusal: Refusal) -> Result<Refusal, StoreError> {
+    if !received.refusal_on_record {
+        return Ok(refusal);
+    }
     let gate = tx.gate()?;
     let roles = gate.table.row(&received.tool).map(|row| row.owner.clone()).into_iter().collect();
     stage_refused(

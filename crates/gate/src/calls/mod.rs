@@ -8,7 +8,7 @@ mod write;
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vidimus_api::call::{CallAnswer, CallRequest, RetryRule, ToolDescription};
 use vidimus_api::problem::{Fault, Problem};
@@ -24,6 +24,7 @@ use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, Stor
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
+use crate::refusals;
 use crate::seams::{Seam, pass};
 
 pub use presence::Told;
@@ -69,8 +70,8 @@ impl Gate {
 
     /// Money: freezes the call, which from then on waits for people.
     async fn pause(&self, table: &Table, agent: &AgentIdentity, row: &Row, args: &Json, call: &CallRequest) -> Result<Begun, CallFault> {
-        let received = received(agent, row, call)?;
-        let call = received.call;
+        let received = self.received(agent, row, call)?;
+        let (call, on_record) = (received.call, received.refusal_on_record);
         // Without them the call can only join an earlier one.
         let referents = self.referents(table, row, args).await.ok();
         let freeze = FreezeCall {
@@ -88,7 +89,7 @@ impl Gate {
                 Ok(Begun::Stored { call, joined: false, once: true, untold: true })
             }
             FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true, untold: joined.was_orphaned }),
-            FreezeOutcome::Refused(refusal) => Err(refusal.into()),
+            FreezeOutcome::Refused(refusal) => Err(self.refused_by_store(agent, on_record, refusal)),
         }
     }
 
@@ -122,6 +123,29 @@ impl Gate {
             Ok(()) => CallFault::Refused(Box::new(problem)),
             Err(failure) => CallFault::Refused(Box::new(failure.into_problem())),
         }
+    }
+
+    /// The call as the store keeps it, under a fresh id.
+    fn received(&self, agent: &AgentIdentity, row: &Row, call: &CallRequest) -> Result<CallReceived, CallFault> {
+        Ok(CallReceived {
+            call: entropy::call_id()?,
+            agent: agent.agent.clone(),
+            run: call.run,
+            call_key: call.call_key.clone(),
+            tool: row.tool.clone(),
+            says: call.says.clone(),
+            refusal_on_record: self.refusals.has_room(&agent.agent, Instant::now()),
+        })
+    }
+
+    /// What an agent is told that the store refused; counted where it has no record.
+    fn refused_by_store(&self, agent: &AgentIdentity, on_record: bool, refusal: Refusal) -> CallFault {
+        if on_record {
+            self.refusals.take(&agent.agent, Instant::now());
+            return refusal.into();
+        }
+        self.refusals.count(&agent.agent, Instant::now());
+        refusals::limited().into()
     }
 
     /// Puts a refusal on record that came after the routing and before anything was stored.
@@ -160,18 +184,6 @@ fn describe(row: &Row) -> Result<ToolDescription, CallFault> {
         },
         retry_words: rule.words().to_owned(),
         schema: vidimus_api::raw_json(schema).map_err(CallFault::failed)?,
-    })
-}
-
-/// The call as the store keeps it, under a fresh id.
-fn received(agent: &AgentIdentity, row: &Row, call: &CallRequest) -> Result<CallReceived, CallFault> {
-    Ok(CallReceived {
-        call: entropy::call_id()?,
-        agent: agent.agent.clone(),
-        run: call.run,
-        call_key: call.call_key.clone(),
-        tool: row.tool.clone(),
-        says: call.says.clone(),
     })
 }
 

@@ -10,7 +10,7 @@ use vidimus_core::json::{Json, Number};
 use vidimus_core::table::{Executor, HttpExecutor, Method, Row, Table, ToolRead};
 use vidimus_store::{AgentIdentity, ReadRecorded};
 
-use super::{CallFault, received};
+use super::CallFault;
 use crate::executor::{Outgoing, Reply, credential, http::parse_result};
 use crate::gate::Gate;
 use crate::limits::{READ_ATTEMPTS_MAX, READ_BACKOFF_MS};
@@ -23,7 +23,7 @@ impl Gate {
         args: &Json,
         call: &CallRequest,
     ) -> Result<CallAnswer, CallFault> {
-        let received = received(agent, row, call)?;
+        let received = self.received(agent, row, call)?;
         let id = received.call;
         let asked = self.ask(row, args, call.args.get().as_bytes()).await;
         let (status, hits) = match &asked {

@@ -8,7 +8,7 @@ use vidimus_core::time::Timestamp;
 use vidimus_store::{AgentIdentity, IntentOutcome, WriteEnd, WriteIntent};
 
 use super::read::{http_of, outgoing};
-use super::{Begun, CallFault, received};
+use super::{Begun, CallFault};
 use crate::executor::{Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
 use crate::limits::WRITE_LEASE_MARGIN_S;
@@ -28,8 +28,8 @@ impl Gate {
             Err(fault) => return Err(self.recorded(agent, row, fault).await),
         };
         let once = call.call_key.is_some();
-        let received = received(agent, row, call)?;
-        let call_id = received.call;
+        let received = self.received(agent, row, call)?;
+        let (call_id, on_record) = (received.call, received.refusal_on_record);
         let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
         let intent = WriteIntent { row_sha256: row.digest(), args: call.args.get().to_owned(), before, lease_s, received };
         match self.store.write_intent(self.moment()?, intent).await? {
@@ -41,7 +41,7 @@ impl Gate {
                 Ok(Begun::Stored { call: call_id, joined: false, once, untold: false })
             }
             IntentOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once, untold: false }),
-            IntentOutcome::Refused(refusal) => Err(refusal.into()),
+            IntentOutcome::Refused(refusal) => Err(self.refused_by_store(agent, on_record, refusal)),
         }
     }
 

@@ -192,6 +192,11 @@ impl Connection {
         fits
     }
 
+    /// Whether nobody has proven to be there.
+    pub fn is_strangers(&self) -> bool {
+        self.places.open().places.get(&self.id).is_none_or(|place| place.holder == Holder::Stranger)
+    }
+
     /// A request has come on it.
     pub fn begin(self: &Arc<Connection>) -> UnderWay {
         self.places.change(self.id, |place| place.busy += 1);

@@ -92,6 +92,14 @@ pub fn label_of(path: Option<&MatchedPath>) -> &'static str {
 /// Lets a request through to its handler with the identity that its route asks for, or refuses it.
 pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<MatchedPath>().and_then(|path| actor_of(request.method(), path.as_str()));
+    // Before its sender is known: what is found good is at work from that moment on.
+    let _under_way = request.extensions().get::<Arc<Connection>>().map(Connection::begin);
+    // One after the other, so that the work for people does not queue behind what strangers pipeline. Whoever is known goes on;
+    // what has a body is not held up by those who send theirs slowly.
+    let turn = match request.extensions().get::<Arc<Connection>>() {
+        Some(connection) if request.method() != Method::POST && connection.is_strangers() => gate.strangers.acquire().await.ok(),
+        Some(_) | None => None,
+    };
     let identified = match actor {
         None if request.extensions().get::<MatchedPath>().is_some() => Ok(()),
         None => Err(absent()),
@@ -104,7 +112,7 @@ pub async fn enforce(State(gate): State<Arc<Gate>>, mut request: Request, next: 
     };
     match identified {
         Ok(()) => {
-            let _under_way = request.extensions().get::<Arc<Connection>>().map(Connection::begin);
+            let _turn = turn.filter(|_| actor == Some(Actor::Anyone));
             next.run(request).await
         }
         Err(rejection) => rejection.into_response(),

@@ -12,13 +12,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::places::Places;
-use crate::limits::{ACCEPT_PAUSE_MS, HANDSHAKE_S_MAX, HEAD_BYTES_MAX, HEAD_READ_S_MAX, HEADERS_MAX, SHUTDOWN_S_MAX, WRITE_STALL_S_MAX};
+use crate::limits::{
+    ACCEPT_PAUSE_MS, BACKLOG_MAX, HANDSHAKE_S_MAX, HEAD_BYTES_MAX, HEAD_READ_S_MAX, HEADERS_MAX, SEND_BUFFER_BYTES, SHUTDOWN_S_MAX,
+    WRITE_STALL_S_MAX,
+};
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +40,17 @@ pub struct Service {
     pub router: Router,
     /// Its connections.
     pub places: Arc<Places>,
+}
+
+/// Listens, with bounds that every connection inherits.
+///
+/// *Errors*: those of the system.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG_MAX)
 }
 
 /// Serves until the token is cancelled, then waits a bounded time for what is in flight.

@@ -91,6 +91,7 @@ fn received(world: &World, intent: &Intent) -> CallReceived {
         call_key: intent.call_key.clone(),
         tool: name(intent.tool),
         says: None,
+        refusal_on_record: true,
     }
 }
 

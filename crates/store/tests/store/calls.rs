@@ -228,3 +228,35 @@ async fn refusals_and_reads_of_the_gate_are_recorded() {
     let body = gate.log().await[usize::try_from(size).expect("small")].body.clone().expect("a body");
     assert!(body.contains("payments\u{2024}transfer"), "{body}");
 }
+
+#[tokio::test]
+async fn a_count_of_hits_that_no_record_holds_costs_the_count_and_not_the_record() {
+    let (gate, ..) = Gate::with_people().await;
+    let size = gate.size().await;
+    for hits in [(1 << 53) - 1, 1 << 53, (1 << 53) + 1, 1_000_000_000_000_000_000, u64::MAX] {
+        let read = ReadRecorded { agent: name("billing"), tool: name("search"), hits: Some(hits), status: "200".to_owned() };
+        gate.store.record_read(gate.moment(), read).await.expect("recorded");
+    }
+    let leaves: Vec<String> = gate.log().await.drain(usize::try_from(size).expect("small")..).map(|record| record.leaf).collect();
+    assert_eq!(leaves.len(), 5);
+    assert!(leaves[0].contains("\"hits\":9007199254740991"), "{}", leaves[0]);
+    assert!(leaves[2..].iter().all(|leaf| leaf.contains("\"hits\":null")), "{leaves:#?}");
+}
+
+#[tokio::test]
+async fn a_refusal_that_its_caller_counts_leaves_no_record() {
+    let (gate, ..) = Gate::with_people().await;
+    let received = vidimus_store::CallReceived { refusal_on_record: false, ..gate.received("billing", "refund", None) };
+    let size = gate.size().await;
+    let freeze = FreezeCall {
+        received,
+        request: vidimus_core::ids::RequestId::from_random([1; 16]),
+        salt: vidimus_core::bytes::Salt::from_bytes([1; 32]),
+        row_sha256: vidimus_core::bytes::Digest::of(b"another row"),
+        args: vidimus_core::json::Json::object([]),
+        referents: None,
+    };
+    let outcome = gate.store.freeze_call(gate.moment(), freeze).await.expect("an outcome");
+    assert!(matches!(outcome, FreezeOutcome::Refused(refusal) if refusal.code == Code::RowStale));
+    assert_eq!(gate.size().await, size);
+}

@@ -302,6 +302,7 @@ impl Gate {
             call_key: call_key.map(str::to_owned),
             tool: name(tool),
             says: Some("please".to_owned()),
+            refusal_on_record: true,
         }
     }
 

@@ -45,7 +45,15 @@ impl Real {
         let process = Some(house.memory.copy().expect("a copy").open().expect("it opens"));
         let mut real = Real { house: Rc::clone(house), process, dice, now_ms: BEGINNING_MS, role, call, request, tokens: Vec::new() };
         let freeze = FreezeCall {
-            received: CallReceived { call, agent: name("billing"), run: None, call_key: None, tool: name(tool), says: None },
+            received: CallReceived {
+                call,
+                agent: name("billing"),
+                run: None,
+                call_key: None,
+                tool: name(tool),
+                says: None,
+                refusal_on_record: true,
+            },
             request,
             salt: Salt::from_bytes(real.dice.bytes()),
             row_sha256: house.tables[0].rows[&name(tool)],
