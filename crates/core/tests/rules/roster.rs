@@ -255,16 +255,19 @@ fn vetoed(recovery_sha256: Digest, signer: u8) -> AuditRecord {
     record(RecordType::RecoveryVetoed, 10, Json::object([]), vec![veto.sign(&secret(signer)).expect("signed")])
 }
 
+/// Makes one thing wrong.
+type Spoil = fn(&mut Roster);
+
 #[test]
 fn a_genesis_holds_a_first_version_with_one_admin() {
-    let of = |spoil: fn(&mut Roster)| {
+    let of = |spoil: Spoil| {
         let mut roster = genesis();
         spoil(&mut roster);
         let genesis = Genesis { roster, table_sha256: Digest::of(b"t"), invite_sha256: Digest::of(b"i"), issued_at: second(0) };
         Genesis::verify(&genesis.sign(&secret(1)).expect("signed")).map(|_| ()).map_err(|refusal| refusal.code)
     };
     assert_eq!(of(|_| {}), Ok(()));
-    let spoiled: [(&str, fn(&mut Roster)); 5] = [
+    let spoiled: &[(&str, Spoil)] = &[
         ("a later version", |roster| roster.version = 2),
         ("a version before it", |roster| roster.previous_sha256 = Some(Digest::of(b"p"))),
         ("nobody who is admin", |roster| roster.persons[0].roles = names(&["payer"])),
@@ -275,7 +278,7 @@ fn a_genesis_holds_a_first_version_with_one_admin() {
         }),
     ];
     for (what, spoil) in spoiled {
-        assert!(of(spoil).is_err(), "{what}");
+        assert!(of(*spoil).is_err(), "{what}");
     }
     assert_eq!(of(|roster| roster.persons[0].roles = names(&["payer"])), Err(Code::GenesisMalformed));
 }
