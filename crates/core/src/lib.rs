@@ -28,6 +28,7 @@ pub mod render;
 pub mod request;
 pub mod roster;
 pub mod route;
+pub mod seal;
 pub mod sign;
 pub mod standing;
 pub mod statement;

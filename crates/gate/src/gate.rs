@@ -107,7 +107,7 @@ impl Gate {
     /// *Errors*: each reason not to start.
     pub async fn open(data: &Path) -> Result<Gate, StartError> {
         let keys = Keys::load(data)?;
-        let store = Store::open(&database(data))?;
+        let store = Store::open(&database(data), keys.seal.clone())?;
         let identity = store.identity().await?.ok_or_else(|| StartError::NotInitialised(data.to_owned()))?;
         if identity.log_key != keys.log.public() || identity.token_key != keys.token.public() {
             return Err(StartError::KeysForeign(data.to_owned()));

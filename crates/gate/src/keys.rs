@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use vidimus_core::bytes::{base64url_decode, base64url_encode};
 use vidimus_core::challenge::ChallengeKey;
 use vidimus_core::ids::GateId;
+use vidimus_core::seal::SealKey;
 use vidimus_core::sign::SecretKey;
 
 /// Why the keys cannot be used.
@@ -63,6 +64,8 @@ pub struct Keys {
     pub token: SecretKey,
     /// Authenticates challenges; it follows from the token key's seed, so a start in between changes nothing.
     pub challenges: ChallengeKey,
+    /// Seals the end of the log and the clock at every commit; it follows from the log key's seed.
+    pub seal: SealKey,
 }
 
 /// The folder of the keys in a data folder.
@@ -98,7 +101,12 @@ impl Keys {
     }
 
     fn of(log_seed: &[u8; 32], token_seed: &[u8; 32]) -> Keys {
-        Keys { log: SecretKey::from_seed(log_seed), token: SecretKey::from_seed(token_seed), challenges: ChallengeKey::derive(token_seed) }
+        Keys {
+            log: SecretKey::from_seed(log_seed),
+            token: SecretKey::from_seed(token_seed),
+            challenges: ChallengeKey::derive(token_seed),
+            seal: SealKey::derive(log_seed),
+        }
     }
 
     /// The gate's id.

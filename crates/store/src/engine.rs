@@ -7,21 +7,23 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
-use vidimus_core::time::Timestamp;
+use vidimus_core::seal::{SealKey, Sealed};
 
 use crate::Moment;
+use crate::alone::{Alone, Batch};
 use crate::error::{OpenError, StoreError};
 use crate::gate::GateInForce;
 use crate::limits::{ALONG_MAX, BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
 use crate::open::{self, FileLock};
+use crate::sealing::{self, Found};
 use crate::tx::{Cache, Tx, prepared};
 
 /// Which use cases of a batch go first. In one batch, whoever stops something wins over whoever lets it go on.
@@ -57,6 +59,10 @@ pub(crate) struct Engine {
     heads: watch::Receiver<Head>,
     readers: Readers,
     failed: watch::Receiver<bool>,
+    /// The writer's own, which ends with it.
+    fail: Weak<watch::Sender<bool>>,
+    alone: Option<Arc<Alone>>,
+    seal: SealKey,
     commits: Arc<AtomicU64>,
     gate: GateInForce,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -80,55 +86,52 @@ where
 }
 
 impl Engine {
-    pub(crate) fn open(path: &Path) -> Result<Engine, OpenError> {
+    pub(crate) fn open(path: &Path, seal: SealKey) -> Result<Engine, OpenError> {
         let lock = open::lock(path)?;
         let db = open::writer(path)?;
         let readers = Readers::open(path)?;
-        let head = log::read_head(&db)?;
-        let (announce, heads) = watch::channel(head);
-        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let (fail, failed) = watch::channel(false);
-        let commits = Arc::new(AtomicU64::new(0));
-        let along = Along::default();
-        let gate = GateInForce::default();
-        let writer = Writer {
-            db,
-            jobs,
-            along: Arc::clone(&along),
-            announce,
-            cache: Cache::of(gate.clone()),
-            failed: fail,
-            commits: Arc::clone(&commits),
-            _lock: Some(lock),
-        };
+        let (mut engine, writer) = Engine::around(db, readers, seal, Some(lock))?;
+        // Whoever else writes is found from here on.
+        engine.alone = Some(Arc::clone(&writer.alone));
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Engine { along, queue: Mutex::new(Some(queue)), heads, readers, failed, commits, gate, thread: Mutex::new(Some(thread)) })
+        engine.thread = Mutex::new(Some(thread));
+        Ok(engine)
     }
 
     /// An engine without a thread of its own: whoever holds the writer commits, and readings run where they are asked for.
-    pub(crate) fn stepped(db: Connection, reader: Connection) -> Result<(Engine, Writer), StoreError> {
+    /// Nobody else can know of its database.
+    pub(crate) fn stepped(db: Connection, reader: Connection, seal: SealKey) -> Result<(Engine, Writer), StoreError> {
+        Engine::around(db, Readers::of(vec![reader], Where::Here), seal, None)
+    }
+
+    fn around(db: Connection, readers: Readers, seal: SealKey, lock: Option<FileLock>) -> Result<(Engine, Writer), StoreError> {
         let head = log::read_head(&db)?;
         let (announce, heads) = watch::channel(head);
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let (fail, failed) = watch::channel(false);
+        let fail = Arc::new(fail);
         let commits = Arc::new(AtomicU64::new(0));
         let along = Along::default();
         let gate = GateInForce::default();
         let writer = Writer {
-            db,
+            alone: Alone::begin(db)?,
+            sealed: None,
+            seal: seal.clone(),
             jobs,
             along: Arc::clone(&along),
             announce,
             cache: Cache::of(gate.clone()),
-            failed: fail,
+            failed: Arc::clone(&fail),
             commits: Arc::clone(&commits),
-            _lock: None,
+            _lock: lock,
         };
-        let readers = Readers::of(vec![reader], Where::Here);
-        Ok((Engine { along, queue: Mutex::new(Some(queue)), heads, readers, failed, commits, gate, thread: Mutex::new(None) }, writer))
+        let queue = Mutex::new(Some(queue));
+        let fail = Arc::downgrade(&fail);
+        let engine = Engine { along, queue, heads, readers, failed, fail, alone: None, seal, commits, gate, thread: Mutex::new(None) };
+        Ok((engine, writer))
     }
 
     /// Gives the connections that read back; none of them reads any more.
@@ -196,6 +199,29 @@ impl Engine {
         *self.failed.borrow()
     }
 
+    /// Whether somebody else was found to have written into the database.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.alone.as_ref().is_some_and(|alone| alone.is_disturbed())
+    }
+
+    /// Looks whether anybody else has written into the database; from then on nothing is taken and nothing is told any more.
+    ///
+    /// *Errors*: `Disturbed`.
+    pub(crate) fn undisturbed(&self) -> Result<(), StoreError> {
+        let Some(alone) = &self.alone else { return Ok(()) };
+        alone.look().inspect_err(|error| {
+            let Some(fail) = self.fail.upgrade().filter(|_| matches!(error, StoreError::Disturbed)) else { return };
+            if fail.send_if_modified(|failed| !std::mem::replace(failed, true)) {
+                report_disturbed();
+            }
+        })
+    }
+
+    /// What the seals of this gate are made with.
+    pub(crate) fn seal_key(&self) -> SealKey {
+        self.seal.clone()
+    }
+
     /// Returns once nothing more is written: a commit has failed, or the writer has ended.
     pub(crate) async fn stopped(&self) {
         let mut failed = self.failed.clone();
@@ -205,6 +231,9 @@ impl Engine {
 
     /// Why the writer let a use case go without an answer.
     fn unanswered(&self) -> StoreError {
+        if self.is_disturbed() {
+            return StoreError::Disturbed;
+        }
         if self.has_failed() { StoreError::Failed } else { StoreError::Closed }
     }
 
@@ -214,7 +243,9 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
-        self.readers.read(reading).await
+        let told = self.readers.read(reading).await?;
+        self.undisturbed()?;
+        Ok(told)
     }
 
     /// Runs a reading of a few rows by their keys where it is asked for: handing it to another thread and back would take
@@ -223,7 +254,9 @@ impl Engine {
     where
         F: FnOnce(&Connection) -> Result<T, StoreError>,
     {
-        self.readers.look(reading).await
+        let told = self.readers.look(reading).await?;
+        self.undisturbed()?;
+        Ok(told)
     }
 
     /// The gate as everybody in this process knows it.
@@ -250,12 +283,15 @@ impl Drop for Engine {
 
 /// Owns the only connection that writes: a thread, or whoever steps through commits.
 pub(crate) struct Writer {
-    db: Connection,
+    alone: Arc<Alone>,
+    /// The end of the log and the clock as the last commit left them; none before the first.
+    sealed: Option<Sealed>,
+    seal: SealKey,
     jobs: mpsc::Receiver<Job>,
     along: Along,
     announce: watch::Sender<Head>,
     cache: Cache,
-    failed: watch::Sender<bool>,
+    failed: Arc<watch::Sender<bool>>,
     commits: Arc<AtomicU64>,
     _lock: Option<FileLock>,
 }
@@ -294,40 +330,47 @@ impl Writer {
     pub(crate) fn die(mut self) -> Result<Connection, StoreError> {
         if let Ok(first) = self.jobs.try_recv() {
             let batch = self.gather(first);
-            self.transact(batch, &mut Vec::new())?;
+            let alone = Arc::clone(&self.alone);
+            self.transact(&alone.batch(), batch, &mut Vec::new())?;
         }
-        if !self.db.is_autocommit() {
-            self.db.execute_batch("ROLLBACK")?;
+        let db = Arc::into_inner(self.alone).ok_or(StoreError::Closed)?.into_writer();
+        if !db.is_autocommit() {
+            db.execute_batch("ROLLBACK")?;
         }
-        Ok(self.db)
+        Ok(db)
     }
 
-    fn commit(&mut self, batch: VecDeque<Job>) {
+    fn commit(&mut self, jobs: VecDeque<Job>) {
         if *self.failed.borrow() {
             // Dropping a use case answers its caller, who reads the flag.
             return;
         }
-        let mut settles = Vec::with_capacity(batch.len());
-        let changes = self.db.total_changes();
-        let committed = self.transact(batch, &mut settles).and_then(|head| Ok(prepared(&self.db, "COMMIT").map(|()| head)?));
+        let mut settles = Vec::with_capacity(jobs.len());
+        let alone = Arc::clone(&self.alone);
+        let batch = alone.batch();
+        let changes = batch.db().total_changes();
+        let committed = self.transact(&batch, jobs, &mut settles).and_then(|sealed| Ok(prepared(batch.db(), "COMMIT").map(|()| sealed)?));
         match committed {
-            Ok(head) => {
-                if self.db.total_changes() > changes {
+            Ok(sealed) => {
+                let changed = batch.db().total_changes() > changes;
+                drop(batch);
+                if changed {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
+                self.sealed = Some(sealed);
                 self.cache.durable();
+                let head = Head { size: sealed.size, root: sealed.root };
                 self.announce.send_if_modified(|known| std::mem::replace(known, head) != head);
                 for settle in settles {
                     settle(Ok(()));
                 }
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
-                self.failed.send_replace(true);
-                self.cache.forget();
-                if !self.db.is_autocommit() && self.db.execute_batch("ROLLBACK").is_err() {
+                self.fail(&error);
+                if !batch.db().is_autocommit() && batch.db().execute_batch("ROLLBACK").is_err() {
                     tracing::error!("the failed transaction was not rolled back");
                 }
+                drop(batch);
                 for settle in settles {
                     settle(Err(StoreError::Failed));
                 }
@@ -335,26 +378,41 @@ impl Writer {
         }
     }
 
+    /// Takes no more use cases.
+    fn fail(&mut self, error: &StoreError) {
+        let first = self.failed.send_if_modified(|failed| !std::mem::replace(failed, true));
+        if !matches!(error, StoreError::Disturbed) {
+            tracing::error!(error = error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
+        } else if first {
+            report_disturbed();
+        }
+        self.cache.forget();
+    }
+
     /// Carries a batch out inside one transaction, which is left open for the commit.
-    fn transact(&mut self, batch: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Head, StoreError> {
-        prepared(&self.db, "BEGIN IMMEDIATE")?;
-        let mut staging = Staging::begin(&self.db)?;
-        let recorded = last_now(&self.db)?;
-        let mut now = recorded;
-        let changes = self.db.total_changes();
-        for job in batch {
+    fn transact(&mut self, batch: &Batch<'_>, jobs: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Sealed, StoreError> {
+        let db = batch.db();
+        prepared(db, "BEGIN IMMEDIATE")?;
+        // Before anything is believed.
+        batch.holds()?;
+        let mut staging = Staging::begin(db)?;
+        let found = sealing::found(db, staging.head_before())?;
+        self.leads_on(&found)?;
+        let mut now = found.sealed.now;
+        let changes = db.total_changes();
+        for job in jobs {
             let Job { moment, run, .. } = job;
             now = now.max(moment.now);
             let mark = (staging.mark(), self.cache.mark());
-            prepared(&self.db, "SAVEPOINT use_case")?;
-            let mut tx = Tx::new(&self.db, now, moment.entropy, &mut staging, &mut self.cache);
+            prepared(db, "SAVEPOINT use_case")?;
+            let mut tx = Tx::new(db, now, moment.entropy, &mut staging, &mut self.cache);
             // A use case that panics is a defect of one call; the others of the batch must not pay for it.
             let ran = catch_unwind(AssertUnwindSafe(|| run(&mut tx)));
             let kept = ran.as_ref().is_ok_and(|ran| ran.kept);
             if kept {
-                prepared(&self.db, "RELEASE use_case")?;
+                prepared(db, "RELEASE use_case")?;
             } else {
-                self.db.execute_batch("ROLLBACK TO use_case; RELEASE use_case")?;
+                db.execute_batch("ROLLBACK TO use_case; RELEASE use_case")?;
                 staging.take_back(mark.0);
                 self.cache.take_back(mark.1);
             }
@@ -363,16 +421,32 @@ impl Writer {
             }
         }
         // A batch that changed nothing costs no write to the disk, so it records no time either.
-        if now > recorded && (staging.mark() > 0 || self.db.total_changes() > changes) {
-            self.db.prepare_cached("UPDATE clock SET now_ms = ?1")?.execute([now.as_ms()])?;
+        if staging.mark() == 0 && db.total_changes() == changes {
+            return Ok(found.sealed);
         }
-        log::sequence(&self.db, staging)
+        let head = log::sequence(db, staging)?;
+        let sealed = Sealed { size: head.size, root: head.root, now };
+        if sealed != found.sealed {
+            sealing::keep(db, &self.seal, &sealed)?;
+        }
+        Ok(sealed)
+    }
+
+    /// Whether the end of the log and the clock are where this process left them, or, at its first commit, where an earlier one did.
+    ///
+    /// *Errors*: `Disturbed`.
+    fn leads_on(&self, found: &Found) -> Result<(), StoreError> {
+        let ours = match &self.sealed {
+            Some(known) => *known == found.sealed,
+            None => found.holds(&self.seal),
+        };
+        if ours { Ok(()) } else { Err(StoreError::Disturbed) }
     }
 }
 
-fn last_now(db: &Connection) -> Result<Timestamp, StoreError> {
-    let ms: i64 = db.prepare_cached("SELECT now_ms FROM clock")?.query_row([], |row| row.get(0))?;
-    Timestamp::from_ms(ms).map_err(|_| StoreError::corrupt("clock.now_ms"))
+/// The line that an operator acts on.
+fn report_disturbed() {
+    tracing::error!(code = "ledger_disturbed", "{}", StoreError::Disturbed);
 }
 
 /// On which thread a reading runs.
@@ -445,12 +519,13 @@ mod tests {
 
     use tempfile::TempDir;
     use vidimus_core::bytes::Nonce;
+    use vidimus_core::time::Timestamp;
 
     use super::*;
 
     fn engine() -> (Arc<Engine>, TempDir) {
         let dir = TempDir::new().expect("a folder");
-        (Arc::new(Engine::open(&dir.path().join("gate.db")).expect("the database opens")), dir)
+        (Arc::new(Engine::open(&dir.path().join("gate.db"), SealKey::derive(&[1; 32])).expect("the database opens")), dir)
     }
 
     fn moment() -> Moment {
@@ -558,7 +633,7 @@ mod tests {
         assert!(engine.has_failed());
         engine.stopped().await;
         engine.close();
-        let again = Engine::open(&dir.path().join("gate.db")).expect("it opens again");
+        let again = Engine::open(&dir.path().join("gate.db"), SealKey::derive(&[1; 32])).expect("it opens again");
         let left = again.read(|db| crate::tx::find(db, "SELECT count(*) FROM requests", [], |row| row.get::<_, i64>(0))).await;
         assert_eq!(left.expect("a reading"), Some(0));
     }

@@ -19,6 +19,11 @@ pub enum StoreError {
     /// A commit failed earlier, so what is durable is not known any more.
     #[error("an earlier commit failed; start the gate again, it recovers by itself")]
     Failed,
+    /// Somebody else wrote into the database, or into its end before this process began: nothing in it is believed any more.
+    #[error(
+        "ledger_disturbed: somebody else wrote into the database while the gate had it; the gate takes and tells nothing more and ends. Find out who, then start it again: it compares the database with its log"
+    )]
+    Disturbed,
     /// The store is closing.
     #[error("the store is closed")]
     Closed,

@@ -1,11 +1,12 @@
 //! The ledger of the gate: one use case is one transaction, and its audit records are staged in the same one.
 //!
 //! Owns the database: its schema, its single writer, the log's positions and tree. Must not know HTTP, wire types,
-//! secret keys or randomness: the time and 32 fresh random bytes of each use case come in as its [`Moment`].
+//! keys that sign, or randomness: the time and 32 fresh random bytes of each use case come in as its [`Moment`].
 //! Nothing of SQLite is in the face, so that another database can follow behind the same one.
 #![warn(missing_docs)]
 
 mod agents;
+mod alone;
 mod at_once;
 mod calls;
 mod caps;
@@ -39,6 +40,7 @@ mod recoveries;
 mod requests;
 mod roster_changes;
 mod rows;
+mod sealing;
 mod sessions;
 mod status;
 pub mod stepped;
@@ -57,6 +59,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use vidimus_core::bytes::Nonce;
+use vidimus_core::seal::SealKey;
 use vidimus_core::time::Timestamp;
 
 pub use agents::{AddAgent, AgentAdded, AgentIdentity, AgentRevoked};
@@ -107,9 +110,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database, and makes it where there is none. Blocks; call it before the runtime is busy.
-    pub fn open(path: &Path) -> Result<Store, OpenError> {
-        Ok(Store { engine: Arc::new(engine::Engine::open(path)?) })
+    /// Opens the database, and makes it where there is none. What it commits is sealed with this gate's key. Blocks; call it before
+    /// the runtime is busy.
+    pub fn open(path: &Path, seal: SealKey) -> Result<Store, OpenError> {
+        Ok(Store { engine: Arc::new(engine::Engine::open(path, seal)?) })
     }
 
     /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.
@@ -125,6 +129,19 @@ impl Store {
     /// Whether a commit has failed: nothing more is written until the next start.
     pub fn has_failed(&self) -> bool {
         self.engine.has_failed()
+    }
+
+    /// Whether somebody else was found to have written into the database: nothing is taken and nothing is told any more.
+    pub fn is_disturbed(&self) -> bool {
+        self.engine.is_disturbed()
+    }
+
+    /// The last look before something is sent: nobody else has written into the database, and it takes what comes of it.
+    ///
+    /// *Errors*: `Disturbed`, `Failed`.
+    pub fn undisturbed(&self) -> Result<(), StoreError> {
+        self.engine.undisturbed()?;
+        if self.engine.has_failed() { Err(StoreError::Failed) } else { Ok(()) }
     }
 
     /// Returns once nothing more is written: a commit has failed, or the store was closed.

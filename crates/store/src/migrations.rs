@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::OpenError;
+use crate::error::{OpenError, StoreError};
 use crate::open::APPLICATION_ID;
 
 /// Each text brings the schema from the version of its index to the next one. Published texts are never edited.
@@ -15,7 +15,26 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_6_roster.sql"),
     include_str!("schema_7_caps.sql"),
     include_str!("schema_8_told.sql"),
+    include_str!("schema_9_seal.sql"),
 ];
+
+/// A thing of the schema as the database describes it.
+type Described = (String, String, String, Option<String>);
+
+/// Whether the schema is the one that the migrations make, its keys, checks and triggers included.
+///
+/// What the optimizer may have counted for itself (`sqlite_stat1`) is no part of it.
+pub(crate) fn is_untouched(db: &Connection) -> Result<bool, StoreError> {
+    let fresh = Connection::open_in_memory()?;
+    for text in MIGRATIONS {
+        fresh.execute_batch(text)?;
+    }
+    let described = |db: &Connection| -> Result<Vec<Described>, StoreError> {
+        let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE tbl_name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
+        crate::tx::list(db, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+    };
+    Ok(described(db)? == described(&fresh)?)
+}
 
 /// The version of a file that has every migration.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
+use vidimus_core::seal::SealKey;
+
 use crate::Store;
 use crate::engine::{Engine, Writer};
 use crate::error::{OpenError, StoreError};
@@ -16,6 +18,9 @@ pub struct Memory {
     writer: Connection,
     reader: Connection,
 }
+
+/// Whoever could write into this memory could read a key in it as well.
+const NOBODYS_SEED: [u8; 32] = [0; 32];
 
 /// Two databases of one process never share a name.
 static NAMES: AtomicU64 = AtomicU64::new(0);
@@ -44,7 +49,7 @@ impl Memory {
 
     /// Starts a store on it.
     pub fn open(self) -> Result<(Store, Commits), OpenError> {
-        let (engine, writer) = Engine::stepped(self.writer, self.reader)?;
+        let (engine, writer) = Engine::stepped(self.writer, self.reader, SealKey::derive(&NOBODYS_SEED))?;
         let engine = Arc::new(engine);
         Ok((Store { engine: Arc::clone(&engine) }, Commits { engine, writer }))
     }

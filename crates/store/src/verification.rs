@@ -16,6 +16,7 @@ use vidimus_core::ids::Name;
 use vidimus_core::operation::OperationState;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
+use vidimus_core::seal::SealKey;
 use vidimus_core::statement::Genesis;
 use vidimus_core::table::Table;
 use vidimus_core::tree::{Frontier, leaf_hash};
@@ -32,6 +33,7 @@ use crate::log::{Head, read_head, read_node};
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
 use crate::verification_operations::Operations;
+use crate::{migrations, sealing};
 
 /// Why a database is not to be served from.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,16 @@ pub enum VerifyError {
         #[source]
         refusal: Refusal,
     },
+    /// The end of the log or the clock is not what this gate left.
+    #[error(
+        "seal_broken: the records from {from} to {size} and the clock beside them carry no seal of this gate; somebody wrote into the database, or it is of a version before seals; restore the newest copy of it and keep this one as evidence"
+    )]
+    SealBroken {
+        /// The size of the newest signed head.
+        from: u64,
+        /// Records in the log.
+        size: u64,
+    },
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -63,12 +75,12 @@ impl Store {
     /// Verifies the whole log against the newest signed head, and what is in force against the log.
     ///
     /// To be called before anything is written: an edited database must stay as it was found.
-    /// *Errors*: `Contradicted` and `Unsigned`: the gate must not start.
+    /// *Errors*: `Contradicted`, `Unsigned` and `SealBroken`: the gate must not start.
     pub async fn verify(&self, signed: Option<Head>) -> Result<(), VerifyError> {
-        let in_force = self.engine.gate_in_force();
+        let (in_force, seal) = (self.engine.gate_in_force(), self.engine.seal_key());
         self.engine
             .read(move |db| {
-                Ok(verify(db, signed).map(|gate| {
+                Ok(verify(db, signed, &seal).map(|gate| {
                     // What was compared with the log is what is served from.
                     if let Some(gate) = gate {
                         in_force.follow(&Arc::new(gate));
@@ -87,7 +99,7 @@ pub(crate) fn unsigned(what: impl Into<String>) -> impl FnOnce(Refusal) -> Verif
     move |refusal| VerifyError::Unsigned { what: what.into(), refusal }
 }
 
-fn verify(db: &Connection, signed: Option<Head>) -> Result<Option<GateState>, VerifyError> {
+fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Option<GateState>, VerifyError> {
     let Some(gate) = GateState::load(db)? else {
         let begun = find(db, "SELECT 1 FROM records LIMIT 1", [], |_| Ok(()))?.is_some();
         return if begun { contradicted("the gate's identity is gone") } else { Ok(None) };
@@ -134,6 +146,13 @@ fn verify(db: &Connection, signed: Option<Head>) -> Result<Option<GateState>, Ve
     }
     ledger.finish(db, &gate)?;
     walk.finish()?;
+    // A signed head is behind the records up to it, nothing but the seal behind those that came after it.
+    if !sealing::read(db)?.holds(seal) {
+        return Err(VerifyError::SealBroken { from: signed.map_or(0, |signed| signed.size), size: found.size });
+    }
+    if !migrations::is_untouched(db)? {
+        return contradicted("the schema is not the one that this gate made");
+    }
     Ok(Some(gate))
 }
 

@@ -9,6 +9,7 @@ use vidimus_api::limits::INVITE_TTL_S;
 use vidimus_core::bytes::base64url_encode;
 use vidimus_core::ids::Name;
 use vidimus_core::roster::ADMIN;
+use vidimus_core::seal::SealKey;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::table::Table;
 use vidimus_store::{InitOutcome, Store};
@@ -47,12 +48,15 @@ pub(super) async fn run(init: Init) -> Outcome {
     let data = init.data;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&data)?;
     keys::own_folder(&data)?;
-    let store = Store::open(&database(&data))?;
+    // An `init` that was cut after its keys goes on with them. New ones are on the disk only once the folder is known to hold no gate.
+    let (log_seed, token_seed) = (entropy::bytes()?, entropy::bytes()?);
+    let before = keys::folder(&data).exists().then(|| Keys::load(&data)).transpose()?;
+    let seal = before.as_ref().map_or_else(|| SealKey::derive(&log_seed), |keys| keys.seal.clone());
+    let store = Store::open(&database(&data), seal)?;
     if store.identity().await?.is_some() {
         return Err(InitError::AlreadyInitialised(data.display().to_string()).into());
     }
-    // An `init` that was cut after its keys goes on with them.
-    let keys = if keys::folder(&data).exists() { Keys::load(&data)? } else { Keys::create(&data, &entropy::bytes()?, &entropy::bytes()?)? };
+    let keys = before.map_or_else(|| Keys::create(&data, &log_seed, &token_seed), Ok)?;
     let recovery_seed: [u8; 32] = entropy::bytes()?;
     let code = entropy::nonce()?;
     let expires_at = clock::now().plus_s(INVITE_TTL_S);

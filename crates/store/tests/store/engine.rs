@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use vidimus_core::tree::{leaf_hash, root_of};
 use vidimus_store::*;
 
-use crate::fixture::{Gate, names};
+use crate::fixture::{Gate, names, seal_key};
 
 fn code(result: Result<Store, OpenError>) -> &'static str {
     match result {
@@ -20,10 +20,10 @@ fn code(result: Result<Store, OpenError>) -> &'static str {
 #[tokio::test]
 async fn a_second_gate_on_the_same_file_refuses_and_a_closed_one_frees_it() {
     let gate = Gate::initialised().await;
-    assert_eq!(code(Store::open(&gate.path())), "database_in_use");
+    assert_eq!(code(Store::open(&gate.path(), seal_key())), "database_in_use");
     gate.store.close();
     assert!(matches!(gate.store.heartbeat(gate.moment()).await, Err(StoreError::Closed)));
-    assert_eq!(code(Store::open(&gate.path())), "opened");
+    assert_eq!(code(Store::open(&gate.path(), seal_key())), "opened");
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_newer_schema_and_a_foreign_file_are_refused_untouched() {
     let db = rusqlite::Connection::open(gate.path()).expect("a database");
     db.pragma_update(None, "user_version", 999).expect("a pragma");
     drop(db);
-    assert_eq!(code(Store::open(&gate.path())), "schema_newer");
+    assert_eq!(code(Store::open(&gate.path(), seal_key())), "schema_newer");
     let db = rusqlite::Connection::open(gate.path()).expect("a database");
     let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a pragma");
     assert_eq!(version, 999);
@@ -42,11 +42,11 @@ async fn a_newer_schema_and_a_foreign_file_are_refused_untouched() {
     let db = rusqlite::Connection::open(&other).expect("a database");
     db.execute_batch("CREATE TABLE photos (name TEXT)").expect("a table");
     drop(db);
-    assert_eq!(code(Store::open(&other)), "database_foreign");
+    assert_eq!(code(Store::open(&other, seal_key())), "database_foreign");
     let text = gate.folder().join("notes.txt");
     std::fs::write(&text, "these are notes, and not a database at all; ".repeat(100)).expect("a file");
-    assert_eq!(code(Store::open(&text)), "database_foreign");
-    assert_eq!(code(Store::open(&gate.folder().join("no/such/folder.db"))), "database_unreadable");
+    assert_eq!(code(Store::open(&text, seal_key())), "database_foreign");
+    assert_eq!(code(Store::open(&gate.folder().join("no/such/folder.db"), seal_key())), "database_unreadable");
 }
 
 #[cfg(unix)]
@@ -122,7 +122,7 @@ const CHILD: &str = "VIDIMUS_STORE_CRASH_CHILD";
 /// The child of the test below: writes until it is killed, and prints each size that it was told is durable.
 async fn write_until_killed(path: &Path) -> ! {
     let gate = Gate::initialised().await;
-    let store = Store::open(path).expect("the database opens");
+    let store = Store::open(path, seal_key()).expect("the database opens");
     assert!(matches!(store.init(gate.moment(), gate.init()).await.expect("an outcome"), InitOutcome::Initialised(_)));
     loop {
         let beats: JoinSet<_> =
@@ -154,7 +154,7 @@ async fn what_was_told_survives_a_kill() {
     let told = durable.take(20).last().expect("the child wrote");
     child.kill().expect("killed");
     child.wait().expect("reaped");
-    let store = Store::open(&path).expect("the database opens after a crash");
+    let store = Store::open(&path, seal_key()).expect("the database opens after a crash");
     let head = store.head().await.expect("a head");
     assert!(head.size >= told && told > 100, "{} < {told}", head.size);
     let mut leaves = Vec::new();

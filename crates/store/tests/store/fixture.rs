@@ -10,6 +10,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{CallId, Environment, Name, PersonId, RequestId};
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::roster::{Admission, KeyUse, Roster};
+use vidimus_core::seal::SealKey;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::statement::{Enrolment, Genesis};
 use vidimus_core::table::Table;
@@ -28,6 +29,11 @@ pub fn names(texts: &[&str]) -> Vec<Name> {
 
 pub fn json(text: &str) -> Json {
     parse(text.as_bytes(), &Limits::MONEY).expect(text)
+}
+
+/// The key that a gate of these tests seals with.
+pub fn seal_key() -> SealKey {
+    SealKey::derive(&[2; 32])
 }
 
 pub fn secret(seed: &str) -> SecretKey {
@@ -77,7 +83,7 @@ impl Gate {
     pub async fn initialised() -> Gate {
         let dir = TempDir::new().expect("a folder");
         let gate = Gate {
-            store: Store::open(&dir.path().join("gate.db")).expect("the database opens"),
+            store: Store::open(&dir.path().join("gate.db"), seal_key()).expect("the database opens"),
             log_key: secret("log"),
             token_key: secret("token"),
             challenge_key: ChallengeKey::derive(&[3; 32]),
@@ -126,7 +132,7 @@ impl Gate {
         std::fs::copy(database, &path).expect("a copy");
         change(&rusqlite::Connection::open(&path).expect("a database"));
         Ok(Gate {
-            store: Store::open(&path)?,
+            store: Store::open(&path, seal_key())?,
             log_key: secret("log"),
             token_key: secret("token"),
             challenge_key: ChallengeKey::derive(&[3; 32]),
@@ -140,7 +146,7 @@ impl Gate {
     /// Closes the database and opens it again, as a restart does.
     pub fn reopen(&mut self) {
         self.store.close();
-        self.store = Store::open(&self.path()).expect("the database opens again");
+        self.store = Store::open(&self.path(), seal_key()).expect("the database opens again");
     }
 
     pub fn now(&self) -> Timestamp {

@@ -8,7 +8,7 @@ use vidimus_core::roster::KeyUse;
 use vidimus_core::statement::SessionStatement;
 use vidimus_store::*;
 
-use crate::fixture::{Approver, Gate, code_of, name, names, person_of};
+use crate::fixture::{Approver, Gate, code_of, name, names, person_of, seal_key};
 
 #[tokio::test]
 async fn a_gate_begins_once() {
@@ -25,7 +25,7 @@ async fn a_gate_begins_once() {
 #[tokio::test]
 async fn nothing_works_before_init_and_a_bad_table_makes_no_gate() {
     let gate = Gate::initialised().await;
-    let empty = Store::open(&gate.folder().join("other.db")).expect("the database opens");
+    let empty = Store::open(&gate.folder().join("other.db"), seal_key()).expect("the database opens");
     assert_eq!(empty.identity().await.expect("a reading"), None);
     assert!(matches!(empty.offer(gate.moment(), Digest::of(b"x")).await, Err(StoreError::NotInitialised)));
     let bad = Init { table: "v = 1\n[[row]]\ntool = \"x\"\n".to_owned(), ..gate.init() };

@@ -1,0 +1,111 @@
+//! Nobody but this gate writes into the database while it runs. A commit of somebody else is found before anything is believed:
+//! by the writer inside each transaction, when its lock shuts everybody else out, and by each reading before its answer leaves.
+//!
+//! SQLite counts for each connection whether others have changed the database since (`PRAGMA data_version`). Reading, backing up
+//! and moving the write-ahead log into the database change nothing of that; the gate's own other connections only read.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+
+/// How far the writer is with a batch. It holds the connection from [`BEGINS`] on, and SQLite's lock on the database from
+/// [`HOLDS`] on, when it has looked that nobody else had written.
+const RESTS: u8 = 0;
+const BEGINS: u8 = 1;
+const HOLDS: u8 = 2;
+
+/// The connection that writes, and what it knows of others.
+pub(crate) struct Alone {
+    writer: Mutex<Connection>,
+    /// SQLite's count when the database was opened. The connection's own commits do not move it.
+    version: i64,
+    phase: AtomicU8,
+    disturbed: AtomicBool,
+}
+
+impl Alone {
+    pub(crate) fn begin(writer: Connection) -> Result<Arc<Alone>, StoreError> {
+        let version = data_version(&writer)?;
+        Ok(Arc::new(Alone { writer: Mutex::new(writer), version, phase: AtomicU8::new(RESTS), disturbed: AtomicBool::new(false) }))
+    }
+
+    /// The connection, for one batch.
+    pub(crate) fn batch(&self) -> Batch<'_> {
+        let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.phase.store(BEGINS, Ordering::SeqCst);
+        Batch { alone: self, db }
+    }
+
+    /// Gives the connection back; nobody else knows of it any more.
+    pub(crate) fn into_writer(self) -> Connection {
+        self.writer.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody else was found to have written.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.disturbed.load(Ordering::SeqCst)
+    }
+
+    /// Whether nobody else had written when this was called.
+    ///
+    /// While the writer holds the database nobody else can, and it has looked; else the look is made here. Where the writer is
+    /// between its commit and its rest, that is as long as a function takes to return, the next look finds what this one does not.
+    ///
+    /// *Errors*: `Disturbed`.
+    pub(crate) fn look(&self) -> Result<(), StoreError> {
+        loop {
+            if self.is_disturbed() {
+                return Err(StoreError::Disturbed);
+            }
+            match self.writer.try_lock() {
+                Ok(db) => return self.compare(&db),
+                Err(TryLockError::Poisoned(poisoned)) => return self.compare(&poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if self.phase.load(Ordering::SeqCst) == HOLDS => return Ok(()),
+                // Another reading that looks, or a writer that begins: both take microseconds.
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn compare(&self, db: &Connection) -> Result<(), StoreError> {
+        if data_version(db)? == self.version {
+            return Ok(());
+        }
+        self.disturbed.store(true, Ordering::SeqCst);
+        Err(StoreError::Disturbed)
+    }
+}
+
+/// The connection that writes while one batch has it.
+pub(crate) struct Batch<'a> {
+    alone: &'a Alone,
+    db: MutexGuard<'a, Connection>,
+}
+
+impl Batch<'_> {
+    pub(crate) fn db(&self) -> &Connection {
+        &self.db
+    }
+
+    /// To be called once the transaction has SQLite's lock.
+    ///
+    /// *Errors*: `Disturbed`.
+    pub(crate) fn holds(&self) -> Result<(), StoreError> {
+        self.alone.compare(&self.db)?;
+        self.alone.phase.store(HOLDS, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.alone.phase.store(RESTS, Ordering::SeqCst);
+    }
+}
+
+fn data_version(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+}
