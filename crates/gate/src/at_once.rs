@@ -116,7 +116,13 @@ fn sent_at_once(row: &Row) -> Option<Option<Secret>> {
 async fn finish(gate: &Arc<Gate>, call: CallId, begun: Begun, ready: Ready) -> Result<(), Rejection> {
     let Ready { table, credential, place } = ready;
     let Begun { redeemed, frozen } = begun;
-    let permit = Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential };
+    let permit = Permit {
+        operation: redeemed.operation,
+        attempt: redeemed.attempt,
+        lease_until: redeemed.lease_until,
+        credential,
+        ledger: Some(gate.store.clone()),
+    };
     let renewal = Renewal::begin(gate.clone(), redeemed.operation, redeemed.attempt);
     let frozen = FrozenRequest::parse(frozen.as_bytes()).map_err(StoreError::from)?;
     let row = table.row(&frozen.members().tool).ok_or_else(|| StoreError::Corrupt("a row that vanished from a table".to_owned()))?;

@@ -67,6 +67,7 @@ pub struct Metrics {
     changes: [AtomicU64; 2],
     reads_lost: AtomicU64,
     limited: Mutex<BTreeMap<&'static str, u64>>,
+    corrupt: Mutex<Vec<String>>,
     pages: Mutex<BTreeMap<(PageChannel, PageOutcome), u64>>,
 }
 
@@ -111,6 +112,19 @@ impl Metrics {
     /// Whether a read was answered whose record was lost.
     pub fn has_lost(&self) -> bool {
         self.reads_lost.load(Ordering::Relaxed) > 0
+    }
+
+    /// Keeps which rows of the ledger cannot be read back. Tells whether they are others than before.
+    pub fn found_corrupt(&self, rows: Vec<String>) -> bool {
+        let mut known = self.corrupt.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != rows;
+        *known = rows;
+        changed
+    }
+
+    /// The rows of the ledger that cannot be read back.
+    pub fn corrupt(&self) -> Vec<String> {
+        self.corrupt.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts a page by its way and what became of it there.
@@ -176,6 +190,8 @@ impl Metrics {
         family("vidimus_changes_total", "counter", "Changes of the gate itself that came into force.", &changes);
         let lost = self.reads_lost.load(Ordering::Relaxed).to_string();
         family("vidimus_reads_lost_total", "counter", "Reads that were answered and are not on record.", &[(String::new(), lost)]);
+        let corrupt = self.corrupt().len().to_string();
+        family("vidimus_rows_corrupt", "gauge", "Rows of the ledger that cannot be read back.", &[(String::new(), corrupt)]);
         let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let paged: Vec<_> = pages
             .iter()
@@ -200,6 +216,7 @@ mod tests {
         metrics.attempted(Answer::Unclear);
         metrics.changed(TABLE_CHANGE);
         metrics.read_lost();
+        assert!(metrics.found_corrupt(vec!["request `x`".to_owned()]) && !metrics.found_corrupt(vec!["request `x`".to_owned()]));
         metrics.paged(PageChannel::Webhook, PageOutcome::Failed);
         metrics.limited("rate_limited");
         metrics.limited("not_found");
@@ -232,6 +249,7 @@ mod tests {
             "vidimus_attempts_total{answer=\"unclear\"} 1\n",
             "vidimus_changes_total{of=\"table\"} 1\n",
             "vidimus_reads_lost_total 1\n",
+            "vidimus_rows_corrupt 1\n",
             "vidimus_pages_total{channel=\"webhook\",outcome=\"failed\"} 1\n",
             "vidimus_operations_open{state=\"needs_reconciliation\"} 2\n",
         ] {

@@ -104,6 +104,10 @@ enum Duty {
 
 async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
     let due = gate.store.due(gate.moment()?).await?;
+    if gate.metrics.found_corrupt(due.corrupt.clone()) {
+        let rows = due.corrupt.join(", ");
+        tracing::error!(code = "row_corrupt", %rows, "rows of the ledger that cannot be read back; the others go on, restore the newest copy");
+    }
     if due.moved > 0 {
         gate.bell.ring_all();
     }
@@ -301,7 +305,13 @@ impl Redeem for Redeemer<'_> {
             }
         };
         self.renewal.get_or_init(|| Renewal::begin(self.gate.clone(), redeemed.operation, redeemed.attempt));
-        Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential })
+        Ok(Permit {
+            operation: redeemed.operation,
+            attempt: redeemed.attempt,
+            lease_until: redeemed.lease_until,
+            credential,
+            ledger: Some(self.gate.store.clone()),
+        })
     }
 
     async fn covered(&self) -> bool {

@@ -35,7 +35,13 @@ impl Redeem for Once {
             return Err(Refusal::new(Code::TokenAlreadyRedeemed, "the token was redeemed before"));
         }
         let claims = token.claims();
-        Ok(Permit { operation: claims.operation, attempt: claims.attempt, lease_until: clock::now().plus_s(30), credential: None })
+        Ok(Permit {
+            operation: claims.operation,
+            attempt: claims.attempt,
+            lease_until: clock::now().plus_s(30),
+            credential: None,
+            ledger: None,
+        })
     }
 
     async fn covered(&self) -> bool {
@@ -181,7 +187,7 @@ async fn a_worker_whose_lease_is_over_sends_nothing() {
     impl Redeem for Late {
         async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
             let claims = token.claims();
-            Ok(Permit { operation: claims.operation, attempt: claims.attempt, lease_until: Timestamp::MIN, credential: None })
+            Ok(Permit { operation: claims.operation, attempt: claims.attempt, lease_until: Timestamp::MIN, credential: None, ledger: None })
         }
 
         async fn covered(&self) -> bool {

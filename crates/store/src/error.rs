@@ -45,6 +45,23 @@ impl From<Refusal> for StoreError {
 }
 
 impl StoreError {
+    /// Whether one row is at fault, and not the database: it cannot be read back, or holds what the domain refuses.
+    pub(crate) fn is_of_one_row(&self) -> bool {
+        match self {
+            StoreError::Corrupt(_) | StoreError::Domain(_) => true,
+            StoreError::Database(source) => matches!(
+                source.downcast_ref::<rusqlite::Error>(),
+                Some(
+                    rusqlite::Error::FromSqlConversionFailure(..)
+                        | rusqlite::Error::InvalidColumnType(..)
+                        | rusqlite::Error::IntegralValueOutOfRange(..)
+                        | rusqlite::Error::Utf8Error(..)
+                )
+            ),
+            StoreError::Failed | StoreError::Disturbed | StoreError::Closed | StoreError::NotInitialised => false,
+        }
+    }
+
     /// A stored value that cannot be read back.
     pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
         StoreError::Corrupt(what.into())

@@ -1,16 +1,15 @@
 //! Requests that wait too long are passed on: a record that the next role may read, and from then on its holders decide too.
 
 use rusqlite::params;
-use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::ids::Name;
 use vidimus_core::json::Json;
 use vidimus_core::page::PageReason;
 use vidimus_core::record::RecordType;
 
-use crate::codec::{optional_text, parsed, text};
+use crate::codec::{optional_text, text};
+use crate::each::{self, Swept};
 use crate::error::StoreError;
-use crate::limits::SWEEP_ROWS_MAX;
 use crate::log::to_i64;
-use crate::operations::load_request;
 use crate::pages::{self, Matter};
 use crate::rows::StoredRequest;
 use crate::tx::{Entry, Tx};
@@ -19,25 +18,23 @@ use crate::tx::{Entry, Tx};
 pub(crate) const TO_ESCALATE: &str = "SELECT request FROM requests WHERE escalate_at <= ?1 AND state = 'pending' LIMIT ?2";
 
 /// Passes on what has waited too long, once each.
-pub(crate) fn pass_on(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
-    let late: Vec<RequestId> = tx.list(TO_ESCALATE, params![tx.now.as_ms(), SWEEP_ROWS_MAX as i64], |row| parsed(row, "request"))?;
+pub(crate) fn pass_on(tx: &mut Tx<'_>, swept: &mut Swept) -> Result<(), StoreError> {
+    let late = each::keys(tx.db, TO_ESCALATE, tx.now.as_ms())?;
     let gate = tx.gate()?;
-    let mut passed_on = 0;
-    for request in &late {
-        let stored = load_request(tx, request)?;
+    swept.each(tx, "request", &late, |tx, key| {
+        let stored = each::request(tx, key)?;
         // The column only finds the request; the signed row says when.
         let members = stored.frozen.members();
         let row = gate.table.row(&members.tool).filter(|row| row.digest() == members.row_sha256);
         let due = row.and_then(|row| row.escalate_after_s).map(|after_s| members.created_at.plus_s(after_s));
-        let known = tx.log().decisions(request)?.escalated;
+        let known = tx.log().decisions(&stored.request)?.escalated;
         let position = if due.is_some_and(|due| due <= tx.now) && !known { Some(stage(tx, &stored)?) } else { None };
-        passed_on += usize::from(position.is_some());
         tx.execute_one(
             "UPDATE requests SET escalate_at = NULL, escalated_position = coalesce(?1, escalated_position) WHERE request = ?2",
-            params![position.map(to_i64).transpose()?, request.to_string()],
+            params![position.map(to_i64).transpose()?, key],
         )?;
-    }
-    Ok(passed_on)
+        Ok(usize::from(position.is_some()))
+    })
 }
 
 /// Holds what the next role needs in order to see the request: its consoles have had nothing of it so far.

@@ -374,7 +374,8 @@ fn claimed<T: std::str::FromStr>(position: u64, record: &AuditRecord, name: &str
     value.map_or_else(|| contradicted(format!("the record at {position} has no `{name}`")), Ok)
 }
 
-fn integer(record: &AuditRecord, name: &str) -> Option<u64> {
+/// A whole number that a record claims.
+pub(crate) fn integer(record: &AuditRecord, name: &str) -> Option<u64> {
     record.claims.member(name).and_then(Json::as_number)?.as_u64()
 }
 

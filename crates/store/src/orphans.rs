@@ -9,9 +9,10 @@ use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState};
 
 use crate::codec::parsed;
+use crate::each::{self, Swept};
 use crate::engine::{Engine, Rank};
 use crate::error::StoreError;
-use crate::limits::{ORPHAN_S, SWEEP_ROWS_MAX, TOLD_ALONG_MS};
+use crate::limits::{ORPHAN_S, TOLD_ALONG_MS};
 use crate::operations::load_request;
 use crate::requests;
 use crate::rows::StoredRequest;
@@ -98,13 +99,13 @@ fn stage(tx: &mut Tx<'_>, stored: &StoredRequest, orphaned: bool) -> Result<(), 
 }
 
 /// Ends the requests whose agents did not come back.
-pub(crate) fn end(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
-    let over: Vec<RequestId> = tx.list(OVER_ORPHANS, params![tx.now.as_ms(), SWEEP_ROWS_MAX as i64], |row| parsed(row, "request"))?;
-    for request in &over {
-        let stored = load_request(tx, request)?;
+pub(crate) fn end(tx: &mut Tx<'_>, swept: &mut Swept) -> Result<(), StoreError> {
+    let over = each::keys(tx.db, OVER_ORPHANS, tx.now.as_ms())?;
+    swept.each(tx, "request", &over, |tx, key| {
+        let stored = each::request(tx, key)?;
         certain(withdraw(tx, &stored))?;
-    }
-    Ok(over.len())
+        Ok(1)
+    })
 }
 
 /// What nobody has decided is withdrawn. What was approved before its agent went is stale: only what waits is withdrawn.

@@ -1,14 +1,13 @@
 //! What time does by itself: requests expire, leases run out, outcomes in doubt are tried again or handed to a person.
 
 use rusqlite::{Connection, params};
-use vidimus_core::ids::RequestId;
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, NextStep, OperationInput, OperationKey};
 use vidimus_core::record::RecordType;
 use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
 
-use crate::codec::parsed;
+use crate::each::{self, Swept};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::escalations::{self, TO_ESCALATE};
@@ -21,7 +20,7 @@ use crate::recoveries;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::tokens::{hand_over_contradicted, still_holds};
-use crate::tx::{Attempt, Entry, Stop, Tx, list};
+use crate::tx::{Attempt, Entry, Stop, Tx};
 use crate::{Moment, Store, writes_again};
 
 /// What the workers have to do next.
@@ -35,6 +34,8 @@ pub struct Due {
     pub to_ask: Vec<OperationKey>,
     /// Rows that this sweep moved.
     pub moved: usize,
+    /// Rows that cannot be read back, by kind and key: the others go on, these need an operator.
+    pub corrupt: Vec<String>,
 }
 
 impl Store {
@@ -42,13 +43,17 @@ impl Store {
     pub async fn due(&self, moment: Moment) -> Result<Due, StoreError> {
         let in_force = self.engine.gate_in_force();
         let known = in_force.clone();
-        let moved = if self.engine.read(move |db| anything_over(db, &known, moment.now)).await? {
+        let swept = if self.engine.read(move |db| anything_over(db, &known, moment.now)).await? {
             self.engine.write(moment, Rank::Plain, sweep).await?
         } else {
-            0
+            Swept::default()
         };
-        let due = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
-        Ok(Due { moved, ..due })
+        let mut due = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
+        due.moved = swept.moved;
+        due.corrupt.extend(swept.corrupt);
+        due.corrupt.sort();
+        due.corrupt.dedup();
+        Ok(due)
     }
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
@@ -65,7 +70,7 @@ impl Store {
                 let gate = tx.gate()?;
                 look_again_in_time(tx)?;
                 orphans::orphan_untold(tx)?;
-                let ended = end_leases(tx, true)?;
+                let ended = end_all_leases(tx)?;
                 let behind = moment.now < tx.now;
                 Ok(ended + if behind { hand_over_keyed(tx, &gate)? } else { 0 })
             })
@@ -92,10 +97,10 @@ impl Store {
 const OVER_REQUESTS: &str = "SELECT request FROM requests WHERE state IN ('pending', 'approved') AND waits_until <= ?1 LIMIT ?2";
 // The index of open operations serves whoever names all of its states: SQLite does not see that one is among them.
 const OVER_LEASES: &str =
-    "SELECT * FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'executing'
+    "SELECT operation FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'executing'
     AND (lease_until <= ?1 OR lease_until IS NULL) LIMIT ?2";
 const UNKNOWN: &str =
-    "SELECT * FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown'
+    "SELECT operation FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown'
     AND next_at <= ?1 LIMIT ?2";
 const ALL_UNKNOWN: &str =
     "SELECT * FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown'";
@@ -118,10 +123,6 @@ fn look_again_in_time(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         )?;
     }
     Ok(())
-}
-
-fn limit() -> i64 {
-    SWEEP_ROWS_MAX as i64
 }
 
 /// The store's time for a reading: no earlier than the last recorded one.
@@ -147,32 +148,42 @@ fn anything_over(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Res
 fn gives_up(db: &Connection, in_force: &GateInForce, now: i64) -> Result<bool, StoreError> {
     let Some(gate) = in_force.gate(db)? else { return Ok(false) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
-    let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
-    for stored in &unknown {
-        if next_step(LogView::of(db), now_at, &gate, stored)? == NextStep::GiveUp {
-            return Ok(true);
+    for key in each::keys(db, UNKNOWN, now)? {
+        let next = each::operation(db, &key).and_then(|stored| next_step(LogView::of(db), now_at, &gate, &stored));
+        match next {
+            Ok(NextStep::GiveUp) => return Ok(true),
+            Ok(NextStep::AttemptAgain | NextStep::AskStatus) => {}
+            // `due` names it.
+            Err(error) if error.is_of_one_row() => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(false)
 }
 
-fn sweep(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
-    let mut moved = expire_requests(tx)?;
-    moved += orphans::end(tx)?;
-    moved += escalations::pass_on(tx)?;
-    moved += end_leases(tx, false)?;
-    moved += hand_over(tx)?;
-    moved += recoveries::take_effect(tx)?;
-    Ok(moved)
+fn sweep(tx: &mut Tx<'_>) -> Result<Swept, StoreError> {
+    let mut swept = Swept::default();
+    expire_requests(tx, &mut swept)?;
+    orphans::end(tx, &mut swept)?;
+    escalations::pass_on(tx, &mut swept)?;
+    let over = each::keys(tx.db, OVER_LEASES, tx.now.as_ms())?;
+    swept.each(tx, "operation", &over, |tx, key| {
+        let stored = each::operation(tx.db, key)?;
+        end_lease(tx, &stored, "the lease ran out before an answer came")?;
+        Ok(1)
+    })?;
+    hand_over(tx, &mut swept)?;
+    swept.each(tx, "the recoveries after", &["their announcements".to_owned()], |tx, _| recoveries::take_effect(tx))?;
+    Ok(swept)
 }
 
-fn expire_requests(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
-    let over: Vec<RequestId> = tx.list(OVER_REQUESTS, params![tx.now.as_ms(), limit()], |row| parsed(row, "request"))?;
-    for request in &over {
-        let stored = StoredRequest::load(tx.db, request)?.ok_or_else(|| StoreError::corrupt("a request that vanished"))?;
+fn expire_requests(tx: &mut Tx<'_>, swept: &mut Swept) -> Result<(), StoreError> {
+    let over = each::keys(tx.db, OVER_REQUESTS, tx.now.as_ms())?;
+    swept.each(tx, "request", &over, |tx, key| {
+        let stored = each::request(tx, key)?;
         certain(requests::expire(tx, &stored))?;
-    }
-    Ok(over.len())
+        Ok(1)
+    })
 }
 
 /// A move that core's table allows in the state that was just read: a refusal would be a defect.
@@ -183,39 +194,44 @@ pub(crate) fn certain<T>(attempt: Attempt<T>) -> Result<T, StoreError> {
     })
 }
 
-fn end_leases(tx: &mut Tx<'_>, all: bool) -> Result<usize, StoreError> {
+/// At a start: no attempt of an earlier process is at work any more.
+fn end_all_leases(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     let mut ended = 0;
     loop {
-        let before = if all { i64::MAX } else { tx.now.as_ms() };
-        let over = tx.list(OVER_LEASES, params![before, limit()], StoredOperation::read)?;
-        for stored in &over {
-            let why = if all { "the gate stopped before an answer came" } else { "the lease ran out before an answer came" };
-            certain(operations::advance(tx, stored, OperationInput::LeaseExpire, Change::of(why)))?;
+        let over = each::keys(tx.db, OVER_LEASES, i64::MAX)?;
+        for key in &over {
+            let stored = each::operation(tx.db, key)?;
+            end_lease(tx, &stored, "the gate stopped before an answer came")?;
         }
         ended += over.len();
-        if !all || over.len() < SWEEP_ROWS_MAX {
+        if over.len() < SWEEP_ROWS_MAX {
             return Ok(ended);
         }
     }
 }
 
+fn end_lease(tx: &mut Tx<'_>, stored: &StoredOperation, why: &str) -> Result<(), StoreError> {
+    certain(operations::advance(tx, stored, OperationInput::LeaseExpire, Change::of(why))).map(drop)
+}
+
 /// Outcomes that neither an attempt nor a question can settle go to a person.
-fn hand_over(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+fn hand_over(tx: &mut Tx<'_>, swept: &mut Swept) -> Result<(), StoreError> {
     let gate = tx.gate()?;
-    let unknown = tx.list(UNKNOWN, params![tx.now.as_ms(), limit()], StoredOperation::read)?;
-    let mut handed = 0;
-    for stored in &unknown {
+    let unknown = each::keys(tx.db, UNKNOWN, tx.now.as_ms())?;
+    swept.each(tx, "operation", &unknown, |tx, key| {
+        let stored = each::operation(tx.db, key)?;
         if let Kind::Money(request) = stored.kind
-            && hand_over_contradicted(tx, stored, &request)?
+            && hand_over_contradicted(tx, &stored, &request)?
         {
-            handed += 1;
-        } else if next_step(tx.log(), tx.now, &gate, stored)? == NextStep::GiveUp {
-            let change = Change::of("no further attempt is safe, so a person must find out what happened");
-            certain(operations::advance(tx, stored, OperationInput::GiveUp, change))?;
-            handed += 1;
+            return Ok(1);
         }
-    }
-    Ok(handed)
+        if next_step(tx.log(), tx.now, &gate, &stored)? != NextStep::GiveUp {
+            return Ok(0);
+        }
+        let change = Change::of("no further attempt is safe, so a person must find out what happened");
+        certain(operations::advance(tx, &stored, OperationInput::GiveUp, change))?;
+        Ok(1)
+    })
 }
 
 /// Outcomes in doubt whose next attempt rests on how much time has passed.
@@ -264,23 +280,38 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
 /// Operations that need a token or are to be sent again, and operations that are to be asked about.
 fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<Due, StoreError> {
     let now = store_now(db, now)?;
-    let to_mint = list(db, TO_MINT, params![now, limit()], |row| parsed(row, "operation"))?;
-    let mut due = Due { to_mint, ..Due::default() };
-    let unknown = list(db, UNKNOWN, params![now, limit()], StoredOperation::read)?;
+    let mut due = Due::default();
+    for key in each::keys(db, TO_MINT, now)? {
+        match key.parse() {
+            Ok(operation) => due.to_mint.push(operation),
+            Err(_) => due.corrupt.push(each::named("operation", &key, &StoreError::corrupt("operations.operation"))),
+        }
+    }
+    let unknown = each::keys(db, UNKNOWN, now)?;
     if unknown.is_empty() {
         return Ok(due);
     }
     let Some(gate) = in_force.gate(db)? else { return Ok(due) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
-    for stored in &unknown {
-        match next_step(LogView::of(db), now_at, &gate, stored)? {
-            NextStep::AttemptAgain if stored.kind == Kind::Write => due.to_send_again.push(stored.operation),
-            NextStep::AttemptAgain if !has_live_token(db, &stored.operation, now)? => due.to_mint.push(stored.operation),
-            NextStep::AskStatus => due.to_ask.push(stored.operation),
-            NextStep::AttemptAgain | NextStep::GiveUp => {}
+    for key in unknown {
+        match next_of(db, now_at, &gate, &key) {
+            Ok((stored, NextStep::AttemptAgain)) if stored.kind == Kind::Write => due.to_send_again.push(stored.operation),
+            Ok((stored, NextStep::AttemptAgain)) => due.to_mint.push(stored.operation),
+            Ok((stored, NextStep::AskStatus)) => due.to_ask.push(stored.operation),
+            Ok((_, NextStep::GiveUp)) => {}
+            Err(error) if error.is_of_one_row() => due.corrupt.push(each::named("operation", &key, &error)),
+            Err(error) => return Err(error),
         }
     }
     Ok(due)
+}
+
+/// What is to be done now about an operation in doubt; nothing while a token for its next attempt is out.
+fn next_of(db: &Connection, now: Timestamp, gate: &GateState, key: &str) -> Result<(StoredOperation, NextStep), StoreError> {
+    let stored = each::operation(db, key)?;
+    let next = next_step(LogView::of(db), now, gate, &stored)?;
+    let waits = next == NextStep::AttemptAgain && has_live_token(db, &stored.operation, now.as_ms())?;
+    Ok((stored, if waits { NextStep::GiveUp } else { next }))
 }
 
 fn has_live_token(db: &Connection, operation: &OperationKey, now: i64) -> Result<bool, StoreError> {

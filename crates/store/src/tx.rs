@@ -162,6 +162,28 @@ impl<'b> Tx<'b> {
         }
     }
 
+    /// Does something about one row; when that row is at fault, everything that was written and staged about it is taken back.
+    ///
+    /// *Errors*: the outer one where the database failed.
+    pub(crate) fn aside<T>(&mut self, one: impl FnOnce(&mut Tx<'b>) -> Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
+        prepared(self.db, "SAVEPOINT one_row")?;
+        let mark = self.staging.mark();
+        let gate = self.cache.mark();
+        match one(self) {
+            Ok(value) => {
+                prepared(self.db, "RELEASE one_row")?;
+                Ok(Ok(value))
+            }
+            Err(error) if error.is_of_one_row() => {
+                self.db.execute_batch("ROLLBACK TO one_row; RELEASE one_row")?;
+                self.staging.take_back(mark);
+                self.cache.take_back(gate);
+                Ok(Err(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Stages a record and tells the position that it gets.
     ///
     /// *Invariant*: the first record of a log is the gate's own beginning, so nothing is staged before `init`.

@@ -30,6 +30,7 @@ use crate::gate::{GateState, parsed_table};
 use crate::ledger_verification::LedgerWalk;
 use crate::limits::CHAIN_MAX;
 use crate::log::{Head, read_head, read_node};
+use crate::replay::Replay;
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
 use crate::verification_operations::Operations;
@@ -115,6 +116,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         operations: Operations::default(),
     };
     let mut ledger = LedgerWalk::default();
+    let mut replay = Replay::default();
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
         db.prepare("SELECT position, leaf, type, at_ms, request, operation, roles, salt, body FROM records ORDER BY position")?;
@@ -131,6 +133,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         }
         walk.take(position, &record)?;
         ledger.take(db, position, &record)?;
+        replay.take(db, position, &record)?;
         for (node, hash) in frontier.append(leaf_hash(leaf.as_bytes())) {
             if read_node(db, node)? != hash {
                 return contradicted(format!("the tree over the record at {position} is not that of its leaves"));

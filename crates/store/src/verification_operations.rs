@@ -29,6 +29,8 @@ pub(crate) struct Operations {
     known: HashMap<OperationKey, Known>,
     /// Requests that were passed on.
     escalated: HashSet<RequestId>,
+    /// What answers were signed over.
+    challenges: HashSet<[u8; 32]>,
 }
 
 impl Operations {
@@ -87,6 +89,9 @@ impl Operations {
             && record.claim("role") == Some(statement.role.as_str());
         if !same {
             return contradicted(format!("{} is not the one that was signed", what()));
+        }
+        if !self.challenges.insert(*statement.challenge.as_bytes()) {
+            return contradicted(format!("{} rests on a challenge that was used before", what()));
         }
         self.known.entry(operation).or_default().answers.push(verified.given());
         Ok(())

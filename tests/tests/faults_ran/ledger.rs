@@ -8,7 +8,6 @@ use vidimus_core::decision::{DecisionKind, DecisionStatement};
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::operation::{OperationKey, OperationState};
-use vidimus_core::record::RecordType;
 use vidimus_core::request::RequestState;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::table::Table;
@@ -16,7 +15,6 @@ use vidimus_tests::approver::raw;
 use vidimus_tests::company::Tool;
 
 use crate::ROLE;
-use crate::faults::log::Log;
 use crate::faults::{House, WAIT_S, WITHIN, call, pending, refund_args, request_of, until};
 
 /// A delay between the quorum and the token, so that what is written into the ledger lies between the two.
@@ -154,13 +152,12 @@ impl Ledger {
     }
 }
 
-/// Somebody writes into the ledger of a gate that runs, between approval and execution. Whatever they write, what runs is what
-/// was signed, or nothing; and the next start refuses the ledger.
+/// Somebody writes into the ledger of a gate that runs, between approval and execution. Whatever they write, nothing runs any more:
+/// the gate ends, and the next start refuses the ledger.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
     let mut house = House::open_with(delayed, &[]).await;
     let billing = house.agent("billing", &[]);
-    let mut log = Log::follow(&house).await;
     let mut requests = Vec::new();
     for step in 0..8 {
         requests.push(request_of(&pending(&billing, &call("refund", &refund_args(1500 + step), &format!("ledger-{step}"))).await));
@@ -199,35 +196,65 @@ async fn what_was_written_into_the_ledger_after_the_approval_does_not_run() {
     ledger.reserve(unsigned);
     drop(ledger);
 
-    let expected: &[(RequestId, &[&str])] = &[
-        (amount, &["bytes_differ"]),
-        (tool, &["tool_wrong", "bytes_differ"]),
-        (stranger, &["signature_invalid"]),
-        (borrowed, &["request_wrong"]),
-        (denied, &["approval_missing"]),
-        (invented, &["envelope_key_wrong", "signature_invalid"]),
-        (unsigned, &["quorum_missing"]),
-    ];
-    for (request, codes) in expected {
-        log.wait_for(RecordType::TokenRefused, *request).await;
-        let found = log.about(RecordType::TokenRefused, *request);
-        let found: Vec<&str> = found.iter().filter_map(|record| record.claim("code")).collect();
-        assert!(found.len() == 1 && codes.contains(&found[0]), "{found:?} is not {codes:?}");
-        until("an end", || async { (house.detail(*request).await.state == RequestState::Stale).then_some(()) }).await;
-        assert_eq!(house.operation(*request).await, Some(OperationState::NotStarted));
-        assert!(log.about(RecordType::TokenMinted, *request).is_empty());
-    }
-    // The one that nobody touched runs, once, and is the only one.
-    until("the effect", || async { (house.operation(honest).await == Some(OperationState::Succeeded)).then_some(()) }).await;
-    assert_eq!(house.effects().await, 1);
-    let effects = house.inspector.effects(Tool::Refund).await.expect("effects");
-    assert_eq!(effects[0].args, refund_args(1500));
-    // A late try to make the written one good finds it ended.
-    let late = house.admin.approve(amount, ROLE).await.expect_err("too late");
-    assert_eq!(late.code(), Some("request_stale"));
-    house.kill();
+    house.ended();
+    assert!(said(&house).contains("ledger_disturbed"), "{}", said(&house));
+    assert_eq!(house.effects().await, 0, "not even the one that nobody touched");
     let started = house.home.serve(&[]).err().map(|error| error.to_string()).expect("no gate serves from it");
     assert!(started.contains("ledger_contradicted"), "{started}");
+}
+
+/// What the gate's program wrote to its operator.
+fn said(house: &House) -> String {
+    std::fs::read_to_string(house.path("gate.log")).expect("its output")
+}
+
+/// One edit each under a running gate, its triggers left alone: the gate ends before it acts on it, and does not start on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gate_that_somebody_writes_beside_ends_before_it_acts_on_it() {
+    for (sql, named) in [
+        ("UPDATE clock SET now_ms = now_ms + 601000", "seal_broken"),
+        ("UPDATE operations SET mint_at = 0", "ledger_contradicted"),
+        ("UPDATE records SET operation = NULL, type = 'heartbeat' WHERE operation IS NOT NULL", "ledger_contradicted"),
+    ] {
+        let mut house = House::open_with(|table| delayed(table).replace("delay_s = 5", "delay_s = 600"), &[]).await;
+        let billing = house.agent("billing", &[]);
+        let waiting = pending(&billing, &call("refund", &refund_args(1500), "beside")).await;
+        house.admin.approve(request_of(&waiting), ROLE).await.expect("it counts");
+        // What an operator does beside it, and who reads, is no edit.
+        house.agent("support", &[]);
+        house.home.invite("Dan Example", &["auditor"]).expect("an invitation");
+        let db = Connection::open(house.database()).expect("the ledger");
+        db.busy_timeout(WITHIN).expect("a wait");
+        let copy = house.path("copy.db");
+        db.execute("VACUUM INTO ?1", [copy.to_str().expect("text")]).expect("a copy");
+        assert_eq!(billing.outcome(&waiting.call, 0).await.expect("an answer").status, CallStatus::Approved, "{sql}");
+
+        assert!(db.execute(sql, []).expect(sql) > 0, "{sql}");
+        drop(db);
+        house.ended();
+        assert!(said(&house).contains("ledger_disturbed"), "{sql}: {}", said(&house));
+        assert_eq!(house.effects().await, 0, "{sql}");
+        let started = house.home.serve(&[]).err().map(|error| error.to_string()).unwrap_or_else(|| panic!("a gate serves after: {sql}"));
+        assert!(started.contains(named), "{sql}: {started}");
+    }
+}
+
+/// What is about to be sent when somebody writes is not sent, and a person finds out what happened.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_look_before_the_first_byte_finds_a_writer() {
+    let mut house = House::open().await;
+    let billing = house.agent("billing", &[]);
+    house.order(&["hold before_send"]);
+    let waiting = pending(&billing, &call("refund", &refund_args(1500), "held")).await;
+    house.admin.approve(request_of(&waiting), ROLE).await.expect("it counts");
+    until("the redemption", || async { (house.operation(request_of(&waiting)).await == Some(OperationState::Executing)).then_some(()) }).await;
+    let db = Connection::open(house.database()).expect("the ledger");
+    db.busy_timeout(WITHIN).expect("a wait");
+    assert_eq!(db.execute("UPDATE agents SET created_at = created_at + 1", []).expect("written"), 1);
+    drop(db);
+    house.order(&[]);
+    house.ended();
+    assert_eq!(house.effects().await, 0);
 }
 
 fn signature_in(envelope: &str) -> String {

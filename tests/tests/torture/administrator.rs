@@ -47,14 +47,19 @@ fn whole(house: &House) -> Vec<u8> {
 
 fn alter(house: &House, sql: &str) {
     let db = Connection::open(house.database()).expect("the database");
-    let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").expect("a query");
-    let triggers: Vec<String> = names.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("names");
-    drop(names);
-    for trigger in triggers {
-        db.execute_batch(&format!("DROP TRIGGER {trigger}")).expect("dropped");
+    let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").expect("a query");
+    let triggers: Vec<(String, String)> =
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows").collect::<Result<_, _>>().expect("triggers");
+    drop(query);
+    for (name, _) in &triggers {
+        db.execute_batch(&format!("DROP TRIGGER {name}")).expect("dropped");
     }
     db.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").expect("switched off");
     assert!(db.execute(sql, []).unwrap_or_else(|error| panic!("{sql}: {error}")) > 0, "nothing to alter: {sql}");
+    // A gate compares the schema too: what it refuses is the alteration.
+    for (_, sql) in &triggers {
+        db.execute_batch(sql).expect("put back");
+    }
 }
 
 fn put_back(house: &House, whole: &[u8]) {
@@ -94,6 +99,13 @@ async fn an_altered_database_is_not_served_from_and_pays_nothing() {
         alter(&house, sql);
         let started = house.home.serve(&[]).err().unwrap_or_else(|| panic!("a gate serves after: {sql}"));
         assert!(started.to_string().contains("ledger_contradicted"), "{sql}: {started}");
+        put_back(&house, &database);
+    }
+    // Nothing in the log contradicts a clock that was set on, by a day or by a delay; its seal does.
+    for sql in ["UPDATE clock SET now_ms = now_ms + 86460000", "UPDATE clock SET now_ms = now_ms + 15000", "UPDATE clock SET seal = NULL"] {
+        alter(&house, sql);
+        let started = house.home.serve(&[]).err().unwrap_or_else(|| panic!("a gate serves after: {sql}"));
+        assert!(started.to_string().contains("seal_broken"), "{sql}: {started}");
         put_back(&house, &database);
     }
     assert_eq!(house.effects().await, 3, "the succeeded one, and the two in doubt");

@@ -95,6 +95,7 @@ impl Gate {
         // Under a signed head, as money is: an older copy of the database would not know that it was sent.
         let covered = self.checkpoints.cover_now().await;
         pass(Seam::BeforeSend);
+        self.store.undisturbed()?;
         let reply = if !covered {
             Reply::NothingSent { detail: "no signed head covers the intent; nothing was sent".to_owned() }
         } else if crate::clock::now() >= send_before {

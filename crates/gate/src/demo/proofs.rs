@@ -34,9 +34,13 @@ impl Redeem for StoreRedeem<'_> {
         let failed = || Refusal::new(Code::TokenUnknown, "the store failed");
         let redeem = RedeemToken { token, lease_s: LEASE_S, referents: Json::object([]) };
         match self.0.store.redeem(self.0.moment().map_err(|_| failed())?, redeem).await {
-            Ok(RedeemOutcome::Redeemed(redeemed)) => {
-                Ok(Permit { operation: redeemed.operation, attempt: redeemed.attempt, lease_until: redeemed.lease_until, credential: None })
-            }
+            Ok(RedeemOutcome::Redeemed(redeemed)) => Ok(Permit {
+                operation: redeemed.operation,
+                attempt: redeemed.attempt,
+                lease_until: redeemed.lease_until,
+                credential: None,
+                ledger: None,
+            }),
             Ok(RedeemOutcome::Refused(refusal)) => Err(refusal),
             Err(_) => Err(failed()),
         }

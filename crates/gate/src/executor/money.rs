@@ -9,6 +9,7 @@ use vidimus_core::sign::PublicKey;
 use vidimus_core::table::{Executor, HttpExecutor, Row};
 use vidimus_core::time::Timestamp;
 use vidimus_core::token::{self, VerifiedToken};
+use vidimus_store::Store;
 
 use super::{Outbound, Outgoing, Reply, Secret};
 use crate::seams::{Seam, pass};
@@ -37,6 +38,8 @@ pub struct Permit {
     pub lease_until: Timestamp,
     /// The provider's credential; none where the row names none.
     pub credential: Option<Secret>,
+    /// The ledger that gave the permission, looked at once more before the first byte; none for an executor that has none at hand.
+    pub ledger: Option<Store>,
 }
 
 /// Redeems a verified token, once.
@@ -114,10 +117,10 @@ pub async fn send_permitted(
 ) -> Attempted {
     let covered = covered.await;
     pass(Seam::AfterRedeem);
-    let Permit { operation, attempt, lease_until, credential } = permit;
+    let Permit { operation, attempt, lease_until, credential, ledger } = permit;
     let reply = match &row.executor {
         _ if !covered => Reply::NothingSent { detail: "no signed head covers the permission to send; nothing was sent".to_owned() },
-        Executor::Http(http) => send(http, frozen, operation, lease_until, credential, now, outbound).await,
+        Executor::Http(http) => send(http, frozen, operation, lease_until, (credential, ledger), now, outbound).await,
         Executor::Gate | Executor::Mcp { .. } | Executor::Remote { .. } => {
             Reply::NothingSent { detail: "this gate has no executor of the row's kind; nothing was sent".to_owned() }
         }
@@ -131,7 +134,7 @@ async fn send(
     frozen: &FrozenRequest,
     operation: OperationKey,
     lease_until: Timestamp,
-    credential: Option<Secret>,
+    (credential, ledger): (Option<Secret>, Option<Store>),
     now: fn() -> Timestamp,
     outbound: &Outbound,
 ) -> Reply {
@@ -152,5 +155,8 @@ async fn send(
         return Reply::NothingSent { detail: "the lease ran out before anything was sent".to_owned() };
     }
     pass(Seam::BeforeSend);
+    if let Some(error) = ledger.and_then(|ledger| ledger.undisturbed().err()) {
+        return Reply::NothingSent { detail: format!("nothing was sent: {error}") };
+    }
     outbound.send(outgoing).await
 }

@@ -22,6 +22,12 @@ pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Reject
     refuse_while_failed(&gate)?;
     gate.refuse_while_unsigned()?;
     gate.store.head().await?;
+    let corrupt = gate.metrics.corrupt();
+    if !corrupt.is_empty() {
+        let detail =
+            format!("rows of the gate's ledger cannot be read back: {}; the others go on, restore the newest copy", corrupt.join(", "));
+        return Err(Rejection::of_face(FaceCode::GateFailed, &detail).with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
     Ok("ready\n")
 }
 
@@ -29,6 +35,11 @@ pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Reject
 ///
 /// *Errors*: `gate_failed` with 503: another start mends it.
 pub fn refuse_while_failed(gate: &Gate) -> Result<(), Rejection> {
+    if gate.store.is_disturbed() {
+        let detail =
+            "ledger_disturbed: somebody else wrote into the gate's database, so nothing is begun and the gate ends; its log says more";
+        return Err(Rejection::of_face(FaceCode::GateFailed, detail).with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
     if gate.store.has_failed() || gate.metrics.has_lost() {
         let detail = "the gate's database takes no more records, so nothing is begun; start the gate again";
         return Err(Rejection::of_face(FaceCode::GateFailed, detail).with_status(StatusCode::SERVICE_UNAVAILABLE));

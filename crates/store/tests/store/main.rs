@@ -1,11 +1,13 @@
 //! The store through its face: every use case, every refusal, the races between them, and what a crash leaves.
 
 mod administrator;
+mod appended;
 mod at_once;
 mod calls;
 mod caps;
 mod changes;
 mod clock;
+mod corrupt_row;
 mod deciding;
 mod decisions;
 mod edited_live;

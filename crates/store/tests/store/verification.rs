@@ -15,7 +15,7 @@ use crate::fixture::{Gate, TABLE, name};
 use crate::forged::forge;
 
 /// A gate on which everything happened once that verification looks at.
-async fn busy() -> (Gate, Head) {
+pub async fn busy() -> (Gate, Head) {
     let (gate, ada, bea, cem) = Gate::with_people().await;
     gate.add_agent("owned", Some(ada.person)).await;
     let (_, request) = gate.refund("1").await;
@@ -27,7 +27,7 @@ async fn busy() -> (Gate, Head) {
     (gate, head)
 }
 
-async fn found(gate: &Gate, signed: Option<Head>) -> String {
+pub async fn found(gate: &Gate, signed: Option<Head>) -> String {
     match gate.store.verify(signed).await {
         Ok(()) => "nothing".to_owned(),
         Err(error) => error.to_string(),
@@ -112,7 +112,7 @@ async fn a_roster_and_a_table_with_every_digest_made_to_fit_are_found() {
 }
 
 /// Appends a leaf as the gate would, tree and head included.
-fn append(gate: &mut Gate, record: &AuditRecord) {
+pub fn append(gate: &mut Gate, record: &AuditRecord) {
     gate.store.close();
     let leaf = String::from_utf8(record.leaf().expect("a leaf")).expect("text");
     {

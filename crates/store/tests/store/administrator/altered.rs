@@ -27,26 +27,35 @@ impl fmt::Display for Alteration {
     }
 }
 
-/// Opens the database with nothing in the way that the schema puts there.
+/// Opens the database as anybody can who gets at the file.
 pub fn open_as_administrator(database: &Path) -> Connection {
-    let db = Connection::open(database).expect("a database");
-    disarm(&db);
-    db
+    Connection::open(database).expect("a database")
 }
 
-fn disarm(db: &Connection) {
-    let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").expect("a query");
-    let triggers: Vec<String> = names.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("names");
-    for trigger in triggers {
-        db.execute_batch(&format!("DROP TRIGGER {trigger}")).expect("dropped");
+/// Does something with nothing in the way that the schema puts there, and puts it back: a gate compares the schema too.
+pub fn disarmed<T>(db: &Connection, act: impl FnOnce() -> T) -> T {
+    let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").expect("a query");
+    let triggers: Vec<(String, String)> =
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows").collect::<Result<_, _>>().expect("triggers");
+    drop(query);
+    for (name, _) in &triggers {
+        db.execute_batch(&format!("DROP TRIGGER {name}")).expect("dropped");
     }
     db.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").expect("switched off");
+    let done = act();
+    for (_, sql) in &triggers {
+        db.execute_batch(sql).expect("put back");
+    }
+    done
 }
 
 impl Alteration {
     /// Makes the change. False where the value is not another one, or what cannot be dropped forbids it (a key, NOT NULL).
     pub fn apply(&self, db: &Connection) -> bool {
-        disarm(db);
+        disarmed(db, || self.write(db))
+    }
+
+    fn write(&self, db: &Connection) -> bool {
         let Some(value) = &self.value else {
             return db.execute(&format!("DELETE FROM {} WHERE {} = ?1", self.table, id_of(db, &self.table)), [self.row]).expect("deleted")
                 == 1;
