@@ -74,8 +74,12 @@ impl Alone {
         if data_version(db)? == self.version {
             return Ok(());
         }
+        Err(self.disturb())
+    }
+
+    fn disturb(&self) -> StoreError {
         self.disturbed.store(true, Ordering::SeqCst);
-        Err(StoreError::Disturbed)
+        StoreError::Disturbed
     }
 }
 
@@ -97,6 +101,11 @@ impl Batch<'_> {
         self.alone.compare(&self.db)?;
         self.alone.phase.store(HOLDS, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Somebody else wrote, as the database itself shows.
+    pub(crate) fn disturbed(&self) -> StoreError {
+        self.alone.disturb()
     }
 }
 

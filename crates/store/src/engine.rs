@@ -331,7 +331,7 @@ impl Writer {
         if let Ok(first) = self.jobs.try_recv() {
             let batch = self.gather(first);
             let alone = Arc::clone(&self.alone);
-            self.transact(&alone.batch(), batch, &mut Vec::new())?;
+            self.transact(&alone.batch(), &mut { batch }, &mut Vec::new())?;
         }
         let db = Arc::into_inner(self.alone).ok_or(StoreError::Closed)?.into_writer();
         if !db.is_autocommit() {
@@ -340,7 +340,7 @@ impl Writer {
         Ok(db)
     }
 
-    fn commit(&mut self, jobs: VecDeque<Job>) {
+    fn commit(&mut self, mut jobs: VecDeque<Job>) {
         if *self.failed.borrow() {
             // Dropping a use case answers its caller, who reads the flag.
             return;
@@ -349,7 +349,8 @@ impl Writer {
         let alone = Arc::clone(&self.alone);
         let batch = alone.batch();
         let changes = batch.db().total_changes();
-        let committed = self.transact(&batch, jobs, &mut settles).and_then(|sealed| Ok(prepared(batch.db(), "COMMIT").map(|()| sealed)?));
+        let committed =
+            self.transact(&batch, &mut jobs, &mut settles).and_then(|sealed| Ok(prepared(batch.db(), "COMMIT").map(|()| sealed)?));
         match committed {
             Ok(sealed) => {
                 let changed = batch.db().total_changes() > changes;
@@ -366,7 +367,9 @@ impl Writer {
                 }
             }
             Err(error) => {
+                // Before the use cases that were not run are dropped: their callers then ask why.
                 self.fail(&error);
+                drop(jobs);
                 if !batch.db().is_autocommit() && batch.db().execute_batch("ROLLBACK").is_err() {
                     tracing::error!("the failed transaction was not rolled back");
                 }
@@ -390,17 +393,19 @@ impl Writer {
     }
 
     /// Carries a batch out inside one transaction, which is left open for the commit.
-    fn transact(&mut self, batch: &Batch<'_>, jobs: VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Sealed, StoreError> {
+    fn transact(&mut self, batch: &Batch<'_>, jobs: &mut VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Sealed, StoreError> {
         let db = batch.db();
         prepared(db, "BEGIN IMMEDIATE")?;
         // Before anything is believed.
         batch.holds()?;
         let mut staging = Staging::begin(db)?;
         let found = sealing::found(db, staging.head_before())?;
-        self.leads_on(&found)?;
+        if !self.leads_on(&found) {
+            return Err(batch.disturbed());
+        }
         let mut now = found.sealed.now;
         let changes = db.total_changes();
-        for job in jobs {
+        while let Some(job) = jobs.pop_front() {
             let Job { moment, run, .. } = job;
             now = now.max(moment.now);
             let mark = (staging.mark(), self.cache.mark());
@@ -433,14 +438,11 @@ impl Writer {
     }
 
     /// Whether the end of the log and the clock are where this process left them, or, at its first commit, where an earlier one did.
-    ///
-    /// *Errors*: `Disturbed`.
-    fn leads_on(&self, found: &Found) -> Result<(), StoreError> {
-        let ours = match &self.sealed {
+    fn leads_on(&self, found: &Found) -> bool {
+        match &self.sealed {
             Some(known) => *known == found.sealed,
             None => found.holds(&self.seal),
-        };
-        if ours { Ok(()) } else { Err(StoreError::Disturbed) }
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use vidimus_core::request::RequestState;
 use vidimus_core::sign::SecretKey;
 use vidimus_core::table::Table;
 use vidimus_tests::approver::raw;
-use vidimus_tests::company::Tool;
 
 use crate::ROLE;
 use crate::faults::{House, WAIT_S, WITHIN, call, pending, refund_args, request_of, until};
@@ -247,7 +246,8 @@ async fn the_last_look_before_the_first_byte_finds_a_writer() {
     house.order(&["hold before_send"]);
     let waiting = pending(&billing, &call("refund", &refund_args(1500), "held")).await;
     house.admin.approve(request_of(&waiting), ROLE).await.expect("it counts");
-    until("the redemption", || async { (house.operation(request_of(&waiting)).await == Some(OperationState::Executing)).then_some(()) }).await;
+    until("the redemption", || async { (house.operation(request_of(&waiting)).await == Some(OperationState::Executing)).then_some(()) })
+        .await;
     let db = Connection::open(house.database()).expect("the ledger");
     db.busy_timeout(WITHIN).expect("a wait");
     assert_eq!(db.execute("UPDATE agents SET created_at = created_at + 1", []).expect("written"), 1);
