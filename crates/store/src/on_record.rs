@@ -12,6 +12,7 @@ use vidimus_core::ids::{Name, PersonId, RequestId};
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::reconciliation::{self, GivenAnswer, Subject, VerifiedReconciliation};
 use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::request::RequestState;
 use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
@@ -65,6 +66,8 @@ pub(crate) struct DecisionsOnRecord {
     pub(crate) orphaned: bool,
     /// It was passed on.
     pub(crate) escalated: bool,
+    /// When its quorum was reached: from then on the row's delay is counted.
+    pub(crate) approved_at: Option<Timestamp>,
     /// What was signed over, by whatever decision.
     challenges: Vec<Nonce>,
 }
@@ -139,6 +142,9 @@ impl<'a> LogView<'a> {
                     found.ended = Some(record.record_type);
                 }
                 _ => {
+                    if record.claim("state") == Some(RequestState::Approved.as_str()) {
+                        found.approved_at = Some(record.at);
+                    }
                     for envelope in &record.envelopes {
                         found.take(envelope)?;
                     }

@@ -196,10 +196,15 @@ pub(crate) fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, St
     let request = load_request(tx, &request)?;
     // What was stopped while its delay lasts is refused for that, and not told to come back later.
     if request.state == RequestState::Approved {
-        if let Some(mint_at) = stored.mint_at.filter(|mint_at| tx.now < *mint_at) {
-            return Ok(MintOutcome::NotDue(mint_at));
+        let gate = tx.gate()?;
+        let on_record = tx.log().decisions(&request.request)?;
+        // The column finds what is due; the delay is counted from the record of the quorum.
+        let delay_s = in_force(&gate, &stored).map_or(0, |row| row.delay_s);
+        let due_at = stored.mint_at.max(on_record.approved_at.map(|at| at.plus_s(delay_s)));
+        if let Some(due_at) = due_at.filter(|due_at| tx.now < *due_at) {
+            return Ok(MintOutcome::NotDue(due_at));
         }
-        if tx.log().decisions(&request.request)?.orphaned {
+        if on_record.orphaned {
             return Ok(MintOutcome::NotDue(request.waits_until));
         }
     }

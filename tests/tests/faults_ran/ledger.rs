@@ -23,6 +23,8 @@ fn delayed(table: String) -> String {
 
 struct Ledger {
     db: Connection,
+    /// What was taken out of its schema.
+    triggers: Vec<String>,
 }
 
 impl Ledger {
@@ -30,14 +32,22 @@ impl Ledger {
     fn broken_open(house: &House) -> Ledger {
         let db = Connection::open(house.database()).expect("the ledger");
         db.busy_timeout(WITHIN).expect("a wait");
-        let mut names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").expect("a query");
-        let triggers: Vec<String> = names.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("names");
-        drop(names);
-        for trigger in triggers {
-            db.execute_batch(&format!("DROP TRIGGER {trigger}")).expect("dropped");
+        let mut query = db.prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").expect("a query");
+        let triggers: Vec<(String, String)> =
+            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows").collect::<Result<_, _>>().expect("triggers");
+        drop(query);
+        for (name, _) in &triggers {
+            db.execute_batch(&format!("DROP TRIGGER {name}")).expect("dropped");
         }
         db.execute_batch("PRAGMA foreign_keys = OFF").expect("switched off");
-        Ledger { db }
+        Ledger { db, triggers: triggers.into_iter().map(|(_, sql)| sql).collect() }
+    }
+
+    /// Puts the triggers back: a gate compares the schema too.
+    fn mended_close(self) {
+        for sql in &self.triggers {
+            self.db.execute_batch(sql).expect("put back");
+        }
     }
 
     fn frozen(&self, request: RequestId) -> String {
@@ -281,6 +291,7 @@ async fn a_table_or_a_roster_that_nobody_signed_stops_the_gate() {
             let ledger = Ledger::broken_open(&house);
             let sql = format!("UPDATE {table} SET {column} = replace({column}, ?1, ?2) WHERE instr({column}, ?1) > 0");
             assert_eq!(ledger.db.execute(&sql, params![from, to]).expect("written"), 1, "{from}");
+            ledger.mended_close();
         };
         swap(from, to);
         let started = house.home.serve(&[]);

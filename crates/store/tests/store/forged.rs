@@ -176,3 +176,17 @@ async fn a_row_that_cannot_be_read_does_not_hide_the_others() {
         assert!(matches!(alone, Err(StoreError::Database(_))), "{column}");
     }
 }
+
+/// The delay of a row is counted from the record of its quorum, whatever the column says.
+#[tokio::test]
+async fn a_delay_is_not_made_shorter_by_its_column() {
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
+    let (_, request) = gate.wait_for("wire", r#"{"account":"DE89370400440532013000","amount_minor":4200000,"currency":"EUR"}"#).await;
+    gate.approve(&bea, request, "treasury").await;
+    let operation = gate.approve(&cem, request, "treasury").await.operation.expect("a quorum");
+    forge(&mut gate, "UPDATE operations SET mint_at = 0");
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation], "the column says so");
+    assert!(matches!(gate.mint(operation).await.0, MintOutcome::NotDue(_)));
+    gate.advance_s(30);
+    gate.redeem_new_token(operation).await;
+}
