@@ -4,6 +4,7 @@
 mod house;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -91,7 +92,12 @@ async fn while_no_head_can_be_written_nothing_begins_and_people_can_say_no() {
     let to_approve = request_of(&billing.call(&refund("first"), 0).await.expect("a pending call"));
     let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
     let blocked = house.data_path().join("keys/head.new");
-    fs::create_dir(&blocked).expect("a folder in the way");
+    until("a folder in the way", async || {
+        // The spare one, as it was left; the gate may be making it anew.
+        let _ = fs::remove_file(&blocked);
+        fs::create_dir(&blocked).ok()
+    })
+    .await;
     notice(&house).await;
     nothing_begins(&house, &admin, &billing, to_approve, to_deny).await;
     admin.stop(thief.person, vec![thief.device.public().digest()], &admin.approval).await.expect("a stop counts");
@@ -146,7 +152,11 @@ async fn a_full_disk_and_one_that_cannot_be_written_are_the_same() {
         let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
         let filler = seen_by_the_gate(&mut house).join("filler");
         if full {
+            // The spare one has its place on a full disk: only without it nothing more fits.
             fs::write(&filler, vec![0; 256 * 1024]).expect_err("no room");
+            let _ = fs::remove_file(seen_by_the_gate(&mut house).join("head.new"));
+            let more = fs::OpenOptions::new().append(true).open(&filler).expect("own file");
+            (&more).write_all(&[0; 64 * 1024]).expect_err("no room");
         } else {
             remount(&mut house, "ro");
         }
