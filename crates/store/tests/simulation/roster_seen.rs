@@ -43,6 +43,8 @@ pub struct RosterSeen {
     pub persons: BTreeMap<PersonId, PersonSeen>,
     /// Those that somebody in the roster holds or held.
     pub keys: BTreeMap<Digest, KeySeen>,
+    /// Those that anybody ever held, as they were brought: whoever has every version has the keys of those who went.
+    pub ever: BTreeMap<Digest, KeySeen>,
     pub recovery_key: Option<PublicKey>,
     pub waiting: BTreeMap<Digest, RecoverySeen>,
     /// Recoveries that never count again.
@@ -148,6 +150,7 @@ impl RosterSeen {
     fn bring(&mut self, person: PersonId, key: &str, key_use: KeyUse) {
         let key: PublicKey = key.parse().expect("a key");
         let seen = KeySeen { person, key, key_use, stopped: false };
+        self.ever.insert(key.digest(), seen.clone());
         assert!(self.keys.insert(key.digest(), seen).is_none(), "a key belongs to two");
     }
 

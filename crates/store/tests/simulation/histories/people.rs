@@ -37,6 +37,7 @@ pub const HISTORIES: &[History] = &[
     ("invariant_nothing_counts_after_its_time", counts_when_it_is_over),
     ("invariant_nothing_is_sent_after_its_lease", sent_when_the_lease_is_over),
     ("invariant_an_executor_with_its_own_roster_accepts", approved_by_the_gate_alone),
+    ("invariant_an_executor_with_its_own_roster_accepts", approved_by_somebody_who_left),
     ("invariant_an_executor_with_its_own_roster_accepts", approved_for_other_bytes),
 ];
 
@@ -215,6 +216,19 @@ fn approved_by_the_gate_alone(house: &Rc<House>, broken: bool) {
     }
     let sent = message(&seen, 1);
     invariant_an_executor_with_its_own_roster_accepts(&witness(house, seen, |_| {}).0, &sent);
+}
+
+/// Bea has left when the message arrives, which changes nothing; a key that nobody ever held does.
+fn approved_by_somebody_who_left(house: &Rc<House>, broken: bool) {
+    let seen = approved(house);
+    let sent = message(&seen, 1);
+    let (mut witness, _) = witness(house, seen, |_| {});
+    let key = bea(house).approval.public().digest();
+    witness.roster.keys.remove(&key);
+    if broken {
+        witness.roster.ever.remove(&key);
+    }
+    invariant_an_executor_with_its_own_roster_accepts(&witness, &sent);
 }
 
 fn approved_for_other_bytes(house: &Rc<House>, broken: bool) {

@@ -174,13 +174,14 @@ pub fn invariant_nothing_is_sent_after_its_lease(message: &Message) {
     must!(message.looked_at < message.lease_until, "attempt {} is sent after its lease", message.attempt);
 }
 
-/// Whoever has the roster and the log from somewhere else than the gate finds the signatures of a quorum, over these bytes.
+/// Whoever has the rosters and the log from somewhere else than the gate finds the signatures of a quorum, over these bytes. Whether
+/// their keys counted is asked when the token is redeemed: what is on its way by then arrives, whoever leaves meanwhile.
 pub fn invariant_an_executor_with_its_own_roster_accepts(witness: &Witness, message: &Message) {
     let request = witness.operations.get(&message.operation).and_then(|seen| seen.request);
     let Some(seen) = request.and_then(|request| witness.requests.get(&request)) else { return };
     let mut persons = BTreeMap::new();
     for approval in seen.standing.values() {
-        let Some(key) = witness.roster.keys.get(&approval.key) else { continue };
+        let Some(key) = witness.roster.ever.get(&approval.key) else { continue };
         let verified = approval.envelope.clone().verify(vidimus_core::decision::DECISION_TYPE, &key.key);
         let statement = verified.ok().and_then(|payload| DecisionStatement::parse(payload.payload()).ok());
         let same = statement.is_some_and(|statement| {
