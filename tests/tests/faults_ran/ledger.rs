@@ -300,6 +300,8 @@ async fn a_table_or_a_roster_that_nobody_signed_stops_the_gate() {
         swap(to, from);
     }
     house.start();
+    // Killed so soon, the gate may not know that the agent was told; its question says so.
+    assert_eq!(billing.outcome(&waiting.call, 0).await.expect("an answer").status, CallStatus::Pending);
     assert_eq!(house.detail(request_of(&waiting)).await.state, RequestState::Pending);
     assert_eq!(house.effects().await, 0);
     house.admin.approve(request_of(&waiting), ROLE).await.expect("it counts");
