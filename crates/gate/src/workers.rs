@@ -291,6 +291,10 @@ impl Redeem for Redeemer<'_> {
             Executor::Http(_) | Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
         };
         let failed = |_| Refusal::new(Code::TokenUnknown, "the token could not be redeemed, the gate failed; nothing runs");
+        // The token's own record is the first that a disk which failed while nothing happened cannot cover: the attempt is not begun.
+        if !self.covered().await {
+            return Err(Refusal::new(Code::TokenUnknown, "no signed head covers the token; nothing runs until heads are written again"));
+        }
         let referents = self.gate.referents_of(self.frozen, self.row).await?;
         let redeem = RedeemToken { token, lease_s: seconds(Setting::LeaseS, LEASE_S), referents };
         self.asked.store(true, Ordering::Relaxed);
