@@ -117,7 +117,7 @@ impl Gate {
         let checkpoints = Checkpoints::begin(&store, &keys, &head_file).await?;
         // What the wall clock says by itself: only so it is seen that it lies behind what was recorded.
         let recorded = store.last_recorded().await?;
-        let wall = Moment { now: clock::wall(), entropy: entropy::nonce()? };
+        let wall = Moment { now: clock::wall(), again: None, entropy: entropy::nonce()? };
         clock::go_on_from(recorded);
         if wall.now < recorded {
             tracing::warn!(%recorded, wall = %wall.now, "the clock lies behind the last recorded time; time goes on from there");
@@ -229,5 +229,5 @@ pub fn database(data: &Path) -> PathBuf {
 ///
 /// *Errors*: `NoEntropy`.
 pub fn moment() -> Result<Moment, NoEntropy> {
-    Ok(Moment { now: clock::now(), entropy: entropy::nonce()? })
+    Ok(Moment { now: clock::now(), again: Some(clock::now), entropy: entropy::nonce()? })
 }

@@ -407,7 +407,7 @@ impl Writer {
         let changes = db.total_changes();
         while let Some(job) = jobs.pop_front() {
             let Job { moment, run, .. } = job;
-            now = now.max(moment.now);
+            now = now.max(moment.again.map_or(moment.now, |clock| clock()).max(moment.now));
             let mark = (staging.mark(), self.cache.mark());
             prepared(db, "SAVEPOINT use_case")?;
             let mut tx = Tx::new(db, now, moment.entropy, &mut staging, &mut self.cache);
@@ -531,7 +531,7 @@ mod tests {
     }
 
     fn moment() -> Moment {
-        Moment { now: Timestamp::MIN.plus_s(1), entropy: Nonce::from_bytes([1; 32]) }
+        Moment { now: Timestamp::MIN.plus_s(1), again: None, entropy: Nonce::from_bytes([1; 32]) }
     }
 
     /// Holds the writer inside a batch until the returned sender is used, so that what is queued then is one batch.
@@ -564,6 +564,20 @@ mod tests {
             tokio::task::yield_now().await;
         }
         task
+    }
+
+    #[tokio::test]
+    async fn a_use_case_is_judged_at_the_time_when_its_turn_comes() {
+        fn later() -> Timestamp {
+            Timestamp::MIN.plus_s(60)
+        }
+        let (engine, _dir) = engine();
+        let asked = Moment { again: Some(later), ..moment() };
+        let now = engine.write(asked, Rank::Plain, |tx| Ok(tx.now)).await.expect("a use case");
+        assert_eq!(now, later(), "whoever was paused after reading the clock gains nothing by it");
+        let behind = Moment { now: Timestamp::MIN.plus_s(90), ..asked };
+        let now = engine.write(behind, Rank::Plain, |tx| Ok(tx.now)).await.expect("a use case");
+        assert_eq!(now, behind.now, "nothing runs backwards");
     }
 
     #[tokio::test]

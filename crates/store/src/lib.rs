@@ -101,6 +101,9 @@ pub use writes_again::WriteAgain;
 pub struct Moment {
     /// The gate's clock.
     pub now: Timestamp,
+    /// The same clock, read again when the use case's turn comes: whoever waited, or was paused, before that is judged by the
+    /// later time. None where time is simulated.
+    pub again: Option<fn() -> Timestamp>,
     /// Fresh for every use case; never stored.
     pub entropy: Nonce,
 }

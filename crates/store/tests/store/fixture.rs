@@ -189,7 +189,7 @@ impl Gate {
     }
 
     pub fn moment(&self) -> Moment {
-        Moment { now: self.now(), entropy: self.nonce() }
+        Moment { now: self.now(), again: None, entropy: self.nonce() }
     }
 
     pub fn approver(&self, name: &str) -> Approver {

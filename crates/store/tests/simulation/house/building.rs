@@ -58,7 +58,7 @@ impl Building {
     }
 
     fn moment(&mut self) -> Moment {
-        Moment { now: now(), entropy: Nonce::from_bytes(self.fresh()) }
+        Moment { now: now(), again: None, entropy: Nonce::from_bytes(self.fresh()) }
     }
 
     fn carry_out<T, F: Future<Output = Result<T, StoreError>>>(&mut self, use_case: impl FnOnce(Store, Moment) -> F) -> T {

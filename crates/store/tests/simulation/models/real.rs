@@ -71,7 +71,7 @@ impl Real {
     }
 
     fn carry_out<T, F: Future<Output = Result<T, StoreError>>>(&mut self, use_case: impl FnOnce(Store, Moment) -> F) -> T {
-        let moment = Moment { now: self.now(), entropy: Nonce::from_bytes(self.dice.bytes()) };
+        let moment = Moment { now: self.now(), again: None, entropy: Nonce::from_bytes(self.dice.bytes()) };
         let (store, commits) = self.process.as_mut().expect("a process");
         let mut future = pin!(use_case(store.clone(), moment));
         loop {

@@ -46,7 +46,7 @@ impl World {
     }
 
     pub fn moment(&self) -> Moment {
-        Moment { now: self.now(), entropy: Nonce::from_bytes(self.dice.bytes()) }
+        Moment { now: self.now(), again: None, entropy: Nonce::from_bytes(self.dice.bytes()) }
     }
 
     /// A use case of the gate, whose outcome may never come.
