@@ -1,5 +1,5 @@
 //! What was reached, and how often: a simulation in which nothing happens would prove nothing. `expected.txt` has a quarter of what
-//! a run reaches, so that whoever makes something rare, or impossible, hears of it.
+//! a run reaches, and less of what is rare, so that whoever makes something rarer by far, or impossible, hears of it.
 
 use std::collections::BTreeMap;
 
