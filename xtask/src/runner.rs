@@ -14,6 +14,9 @@ pub const LONG: &str = "VIDIMUS_LONG";
 /// How long one test binary may run: a test that hangs would else hold the whole run for ever.
 const RUN_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// The same for tests of windows, which run one after the other.
+const DESKTOP_RUN_MAX: Duration = Duration::from_secs(20 * 60);
+
 /// The same with the longer tests.
 const LONG_RUN_MAX: Duration = Duration::from_secs(90 * 60);
 
@@ -28,7 +31,11 @@ pub fn run(program: &str, arguments: &[&str]) -> ExitCode {
         // Windows of two tests at a time would wait for each other's drawing.
         command.arg("--test-threads=1");
     }
-    let limit = if std::env::var_os(LONG).is_some() { LONG_RUN_MAX } else { RUN_MAX };
+    let limit = match std::env::var_os(LONG) {
+        Some(_) => LONG_RUN_MAX,
+        None if is_desktop_test(program) => DESKTOP_RUN_MAX,
+        None => RUN_MAX,
+    };
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
