@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a child may take to end after it was asked to, before it is killed.
-pub const GRACE: Duration = Duration::from_secs(5);
+/// How long a child may take to end after it was asked to, before it is killed: longer than a gate finishes what is in flight.
+pub const GRACE: Duration = Duration::from_secs(15);
 
 /// The pause between two looks at something that is being waited for.
 const POLL: Duration = Duration::from_millis(20);
