@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use vidimus_api::log::{LogEvent, RecordEvent};
 use vidimus_core::decision::DecisionKind;
@@ -18,6 +19,9 @@ use crate::BenchError;
 
 /// The role in which everything is approved.
 pub const ROLE: &str = "billing-approver";
+
+/// Approvals on their way at a time: the gate gives one person so many connections, and the stream of the log takes one.
+const HANDS: usize = 24;
 
 /// When a request passed the desk.
 #[derive(Clone, Copy)]
@@ -36,6 +40,7 @@ struct Work {
     table: Table,
     stamps: Mutex<HashMap<RequestId, Stamps>>,
     fault: Mutex<Option<String>>,
+    hands: Semaphore,
 }
 
 /// A desk that follows. Dropping it closes it.
@@ -49,7 +54,7 @@ impl Desk {
     pub async fn open(approver: Approver, table: &str) -> Result<Desk, BenchError> {
         let table =
             Table::parse(table).map_err(|faults| BenchError::Unexpected(format!("the table of the bench is not one: {faults:?}")))?;
-        let work = Arc::new(Work { approver, table, stamps: Mutex::default(), fault: Mutex::default() });
+        let work = Arc::new(Work { approver, table, stamps: Mutex::default(), fault: Mutex::default(), hands: Semaphore::new(HANDS) });
         let mut stream = work.approver.client()?.log_stream(0).await.map_err(unexpected)?;
         let follower = work.clone();
         let following = tokio::spawn(async move {
@@ -102,6 +107,7 @@ impl Work {
         let frozen = FrozenRequest::parse(frozen.as_bytes()).map_err(unexpected)?;
         let members = frozen.members();
         let row = self.table.row(&members.tool).ok_or_else(|| BenchError::Unexpected("a request without a row".to_owned()))?;
+        let _hand = self.hands.acquire().await.map_err(unexpected)?;
         let statement = self.approver.statement_on(&frozen, row, DecisionKind::Approve, ROLE).await?;
         let challenged = Instant::now();
         let envelope = statement.sign(&self.approver.approval).map_err(unexpected)?;
