@@ -86,7 +86,8 @@ impl ChallengeKey {
     }
 }
 
-fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
+/// HMAC-SHA256 under a key of 32 bytes (RFC 2104).
+pub(crate) fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
     // HMAC fills a short key up with zeros to a block.
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);

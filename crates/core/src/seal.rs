@@ -3,10 +3,11 @@
 //!
 //! Owns the bytes and the key; the head and the time are arguments.
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::bytes::Digest;
+use crate::challenge::mac;
 use crate::time::Timestamp;
 
 /// The gate's secret for its seals. It has no spelling.
@@ -48,13 +49,6 @@ impl SealKey {
             .chain_update(sealed.root.as_bytes())
             .chain_update(sealed.now.as_ms().to_be_bytes())
     }
-}
-
-fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
-    // HMAC fills a short key up with zeros to a block.
-    let mut block = [0; 64];
-    block[..key.len()].copy_from_slice(key);
-    Hmac::new(&block.into())
 }
 
 #[cfg(test)]

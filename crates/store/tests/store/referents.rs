@@ -96,9 +96,8 @@ async fn a_name_that_means_something_else_after_the_approval_runs_nothing() {
     assert!(gate.store.verify(None).await.is_ok());
 }
 
-/// A second attempt whose name means something else by the time of its redemption is a person's, at once.
-#[tokio::test]
-async fn a_second_attempt_whose_name_changed_after_the_minting_goes_to_a_person() {
+/// A gate, and an operation whose first attempt was sent and whose outcome is unknown.
+async fn in_doubt() -> (Gate, OperationKey) {
     let (gate, _, bea, _) = Gate::with_people().await;
     let FreezeOutcome::Created { request, .. } = freeze(&gate, Some(BEFORE)).await else { panic!("not created") };
     let operation = gate.approve(&bea, request, "treasury").await.operation.expect("a quorum");
@@ -107,6 +106,13 @@ async fn a_second_attempt_whose_name_changed_after_the_minting_goes_to_a_person(
     let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
     gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
     gate.advance_s(2);
+    (gate, operation)
+}
+
+/// A second attempt whose name means something else by the time of its redemption is a person's, at once.
+#[tokio::test]
+async fn a_second_attempt_whose_name_changed_after_the_minting_goes_to_a_person() {
+    let (gate, operation) = in_doubt().await;
     let token = mint(&gate, operation, BEFORE).await.expect("as approved");
     assert_eq!(redeem(&gate, token, AFTER).await, Err(Code::ReferentChanged));
     let state = gate.store.operation(operation).await.expect("a reading").expect("an operation").state;
@@ -115,14 +121,7 @@ async fn a_second_attempt_whose_name_changed_after_the_minting_goes_to_a_person(
 
 #[tokio::test]
 async fn an_outcome_in_doubt_whose_name_means_something_else_goes_to_a_person() {
-    let (gate, _, bea, _) = Gate::with_people().await;
-    let FreezeOutcome::Created { request, .. } = freeze(&gate, Some(BEFORE)).await else { panic!("not created") };
-    let operation = gate.approve(&bea, request, "treasury").await.operation.expect("a quorum");
-    let token = mint(&gate, operation, BEFORE).await.expect("as approved");
-    let attempt = redeem(&gate, token, BEFORE).await.expect("as approved");
-    let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
-    gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
-    gate.advance_s(2);
+    let (gate, operation) = in_doubt().await;
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation]);
     assert_eq!(mint(&gate, operation, AFTER).await.err(), Some(Code::ReferentChanged));
     let state = gate.store.operation(operation).await.expect("a reading").expect("an operation").state;
