@@ -662,3 +662,15 @@ const fn input_of(decision: DecisionKind, quorum: bool) -> RequestInput {
 fn refuse(code: Code, path: &str, message: &str) -> Refusal {
     Refusal::new(code, message).at(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Quorum, count};
+
+    #[test]
+    fn where_nobody_is_asked_nobody_has_agreed() {
+        for escalated in [false, true] {
+            assert_eq!(count(&[], escalated, &[]), Quorum { given: 0, needed: 0, reached: false });
+        }
+    }
+}

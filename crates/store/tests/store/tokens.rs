@@ -5,6 +5,7 @@ use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::DecisionKind;
 use vidimus_core::ids::RequestId;
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::record::AuditRecord;
 use vidimus_core::request::RequestState;
 use vidimus_core::token::VerifiedToken;
 use vidimus_store::*;
@@ -19,11 +20,20 @@ async fn approved(gate: &Gate, bea: &Approver, invoice: &str) -> (RequestId, Ope
     (request, operation)
 }
 
+/// The operation and the request that the newest record is about.
+async fn last_named(gate: &Gate) -> (Option<OperationKey>, Option<RequestId>) {
+    let records = gate.log().await;
+    let last = AuditRecord::parse(records.last().expect("a record").leaf.as_bytes()).expect("a leaf");
+    (last.operation, last.request)
+}
+
 async fn refused(gate: &Gate, token: VerifiedToken) -> Code {
     let size = gate.size().await;
+    let named = (Some(token.claims().operation), Some(token.claims().request));
     match gate.redeem(token).await {
         RedeemOutcome::Refused(refusal) => {
             assert_eq!(gate.told_since(size).await, [format!("token_refused:{}", refusal.code)]);
+            assert_eq!(last_named(gate).await, named, "whoever looks at the operation or the request finds it");
             refusal.code
         }
         RedeemOutcome::Redeemed(redeemed) => panic!("{redeemed:?}"),
@@ -61,6 +71,26 @@ async fn a_new_token_kills_the_old_and_time_kills_the_new() {
     // An expired token leaves the operation reserved, so it is due again.
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [operation]);
     assert_eq!(gate.redeem_new_token(operation).await.attempt, 1);
+}
+
+/// What was minted and what was signed are two statements of the same end: where they differ, nothing runs after the first.
+#[tokio::test]
+async fn a_token_ends_as_it_was_minted_and_as_it_was_signed() {
+    for (signed_s, ends_s) in [(30, 30), (60, 60), (90, 60)] {
+        for over in [false, true] {
+            let (gate, _, bea, _) = Gate::with_people().await;
+            let (_, operation) = approved(&gate, &bea, "842").await;
+            let (outcome, jti) = gate.mint(operation).await;
+            let MintOutcome::Minted(minted) = outcome else { panic!("{outcome:?}") };
+            let token = gate.sign_token(&Minted { expires_at: minted.issued_at.plus_s(signed_s), ..*minted }, jti);
+            gate.advance_ms(ends_s * 1000 - i64::from(!over));
+            if over {
+                assert_eq!(refused(&gate, token).await, Code::TokenExpired, "{signed_s}");
+            } else {
+                assert!(matches!(gate.redeem(token).await, RedeemOutcome::Redeemed(_)), "{signed_s}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -106,6 +136,7 @@ async fn a_forged_token_is_recorded_without_the_database_knowing_it() {
         .await
         .expect("recorded");
     assert_eq!(gate.told_since(size).await, ["token_refused:signature_invalid"]);
+    assert_eq!(last_named(&gate).await, (Some(operation), Some(request)));
     assert_eq!(gate.view(request).await.state, RequestState::Approved);
 }
 
