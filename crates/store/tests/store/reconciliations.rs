@@ -5,10 +5,11 @@ use vidimus_core::code::Code;
 use vidimus_core::decision::CheckpointRef;
 use vidimus_core::evidence::{Evidence, evidence_sha256};
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_core::ids::{Environment, GateId, PersonId};
+use vidimus_core::ids::{Environment, GateId, PersonId, RequestId};
 use vidimus_core::operation::{Answer as Attempted, OperationKey, OperationState};
 use vidimus_core::page::{PageChannel, PageOutcome, PageReason};
 use vidimus_core::reconciliation::{Answer, ReconciliationStatement};
+use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::render;
 use vidimus_core::time::Timestamp;
 use vidimus_store::*;
@@ -510,4 +511,35 @@ async fn an_answer_stays_possible_when_its_row_is_no_longer_in_force() {
     say(&gate, &bea, operation, Answer::Partly, "treasury", &|statement| statement.amount_minor = Some(1)).await;
     let last = say(&gate, &cem, operation, Answer::Partly, "treasury", &|statement| statement.amount_minor = Some(1)).await;
     assert_eq!(last.state, OperationState::Partial);
+}
+
+/// Whoever exchanges what a record holds, for something that the same person signed, makes nobody's answer of it.
+#[tokio::test]
+async fn an_answer_on_record_counts_for_the_operation_and_the_bytes_that_were_signed() {
+    let cases: [(&str, Twist<'_>, (u32, OperationState)); 4] = [
+        ("as signed", &plain, (2, OperationState::Succeeded)),
+        (
+            "another operation",
+            &|statement| statement.operation = Digest::of(b"other").to_string().parse().expect("a key"),
+            (1, OperationState::NeedsReconciliation),
+        ),
+        (
+            "another request",
+            &|statement| statement.request = Some(RequestId::from_random([7; 16])),
+            (1, OperationState::NeedsReconciliation),
+        ),
+        ("other bytes", &|statement| statement.request_sha256 = Some(Digest::of(b"other")), (1, OperationState::NeedsReconciliation)),
+    ];
+    for (what, twist, expected) in cases {
+        let (mut gate, operation, bea, cem) = lost_wire().await;
+        say(&gate, &bea, operation, Answer::Happened, "treasury", &plain).await;
+        let log = gate.log().await;
+        let mut answer = AuditRecord::parse(log.last().expect("a record").leaf.as_bytes()).expect("a leaf");
+        assert_eq!(answer.record_type, RecordType::ReconciliationRecorded);
+        answer.envelopes = vec![signed(&gate, &bea, operation, Answer::Happened, "treasury", twist).await.envelope];
+        let leaf = String::from_utf8(answer.leaf().expect("a leaf")).expect("text");
+        crate::forged::forge(&mut gate, &format!("UPDATE records SET leaf = '{leaf}' WHERE type = 'reconciliation_recorded'"));
+        let receipt = say(&gate, &cem, operation, Answer::Happened, "treasury", &plain).await;
+        assert_eq!((receipt.given, receipt.state), expected, "{what}");
+    }
 }
