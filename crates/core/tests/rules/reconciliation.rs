@@ -284,6 +284,22 @@ fn whoever_may_decide_what_was_passed_on_answers_for_it() {
     }
 }
 
+/// Who is asked in their own role stands in for another one only after the request was passed on.
+#[test]
+fn before_it_is_passed_on_a_second_answer_of_one_role_is_none_of_another() {
+    let roster = roster_of(&[(1, &["admin", "treasury"]), (4, &["support"]), (5, &["support"])], None);
+    let mut draft = frozen(&roster, 2).members().clone();
+    draft.needs[0].escalate_to = Some(name("support"));
+    draft.needs.push(Need { role: name("support"), quorum: 1, escalate_to: None });
+    let frozen = FrozenRequest::freeze(draft).expect("frozen");
+    let of_support = |seed| GivenAnswer { role: name("support"), ..given(seed, Answer::Happened, None) };
+    let answers = [given(1, Answer::Happened, None), of_support(4), of_support(5)];
+    for (escalated, given, reached) in [(false, 2, false), (true, 3, true)] {
+        let tally = tally(&Subject::Request { frozen: &frozen, escalated }, &answers, &roster);
+        assert_eq!((tally.given, tally.needed, tally.reached), (given, 3, reached), "{escalated}");
+    }
+}
+
 #[test]
 fn an_answer_whose_key_was_stopped_counts_no_more() {
     let mut world = world(2).with(|world| world.answers = vec![given(1, Answer::Happened, None)]);
