@@ -143,8 +143,8 @@ async fn lost_wire() -> (Gate, OperationKey, Approver, Approver) {
     (gate, operation, bea, cem)
 }
 
-/// A write whose answer was lost. Its owner's role is `support`.
-async fn lost_write(gate: &Gate) -> OperationKey {
+/// A write on its way. Its owner's role is `support-lead`.
+async fn sent_write(gate: &Gate) -> OperationKey {
     let intent = WriteIntent {
         received: gate.received("support", "tag", None),
         row_sha256: gate.table.row(&name("tag")).expect("a row").digest(),
@@ -154,6 +154,12 @@ async fn lost_write(gate: &Gate) -> OperationKey {
     };
     let outcome = gate.store.write_intent(gate.moment(), intent).await.expect("an outcome");
     let IntentOutcome::Send { operation, .. } = outcome else { panic!("{outcome:?}") };
+    operation
+}
+
+/// A write whose answer was lost.
+async fn lost_write(gate: &Gate) -> OperationKey {
+    let operation = sent_write(gate).await;
     gate.advance_s(30);
     due(gate).await;
     assert_eq!(state(gate, operation).await, (OperationState::NeedsReconciliation, 1));
@@ -299,6 +305,21 @@ async fn a_write_in_doubt_is_answered_by_its_owner() {
     let receipt = say(&gate, &lead, operation, Answer::NotHappened, "support-lead", &plain).await;
     assert_eq!((receipt.state, receipt.given, receipt.needed), (OperationState::NotHappened, 1, 1));
     gate.store.verify(None).await.expect("signed by its owner");
+}
+
+#[tokio::test]
+async fn a_write_that_ended_takes_a_note_of_its_owner() {
+    for (end, expected) in [(Attempted::Done, OperationState::Succeeded), (Attempted::NoEffect, OperationState::Failed)] {
+        let (gate, ada, ..) = Gate::with_people().await;
+        let lead = gate.admit(&ada, "Dora Example", &["support-lead"]).await;
+        let operation = sent_write(&gate).await;
+        gate.advance_s(5);
+        let end = WriteEnd { operation, attempt: 1, answer: end, result: None, receipt: None, after: None, detail: "answered".to_owned() };
+        assert_eq!(gate.store.write_end(gate.moment(), end).await.expect("an outcome"), AnswerOutcome::Applied(expected));
+        let over = gate.now();
+        assert_eq!(detail(&gate, operation).await.settles_at, Some(over.plus_s(10 + 60)), "from its end on, not from its beginning");
+        assert_eq!(say(&gate, &lead, operation, Answer::Note, "support-lead", &plain).await.state, expected);
+    }
 }
 
 #[tokio::test]
