@@ -23,6 +23,7 @@ fn main() {
         "review_next",
         "review_close",
         "review_save_evidence",
+        "review_save_bytes",
         "review_desk",
         "answer_state",
         "answer_seen",

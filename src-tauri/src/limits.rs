@@ -72,6 +72,8 @@ pub const RECONNECT_MAX_MS: u64 = 15_000;
 pub const CLOCK_SMALL_MS: i64 = 5_000;
 /// Rows of one inbox page.
 pub const INBOX_ROWS_MAX: usize = 300;
+/// Days within which the same payee and amount are told as a repetition: a month's bills come once.
+pub const REPEAT_DAYS: u32 = 30;
 /// Earlier approved requests that a comparison looks at.
 pub const HISTORY_ROWS_MAX: usize = 50;
 /// Characters of one part of a long text: few enough that a part is on screen whole.

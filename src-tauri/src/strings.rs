@@ -97,6 +97,10 @@ pub fn announcement(added: usize, waiting: usize) -> String {
     if added == 1 { format!("1 new request. {waiting} waiting.") } else { format!("{added} new requests. {waiting} waiting.") }
 }
 
+pub fn bytes_saved(file: &str) -> String {
+    format!("Saved. sha256sum {file}")
+}
+
 pub fn evidence_saved(file: &str) -> String {
     format!("Evidence saved to {file}")
 }

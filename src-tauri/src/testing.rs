@@ -62,13 +62,25 @@ fn body(json: &Json, number: usize) -> Body {
 /// What every argument that names something stands for.
 pub const REFERENT: &str = "GB82WEST12345698765432";
 
+/// Where the company would be.
+const COMPANY: &str = "http://127.0.0.1:1";
+
 impl Log {
     /// A gate whose first admin has these roles, with the roster and the table in its log.
     pub fn founded(roles: &[&str]) -> Self {
+        Self::founded_under(roles, &vidimus_tests::company::effect_table(COMPANY))
+    }
+
+    /// The same with the further tool `pay_invoice`, which takes any payee and any size.
+    pub fn founded_with_pay_invoice(roles: &[&str]) -> Self {
+        let table = vidimus_tests::company::effect_table(COMPANY);
+        Self::founded_under(roles, &vidimus_tests::company::with_pay_invoice(&table))
+    }
+
+    fn founded_under(roles: &[&str], text: &str) -> Self {
         let (log_key, token_key) = (SecretKey::from_seed(&[1; 32]), SecretKey::from_seed(&[2; 32]));
         let (approval, device) = (SecretKey::from_seed(&[3; 32]), SecretKey::from_seed(&[4; 32]));
-        let text = vidimus_tests::company::effect_table("http://127.0.0.1:1");
-        let table = Table::parse(&text).expect("the fixture's table");
+        let table = Table::parse(text).expect("the fixture's table");
         let first = Admission {
             person: PersonId::from_random([5; 16]),
             name: "Robin Example".to_owned(),
@@ -169,6 +181,15 @@ impl Log {
     }
 
     pub fn create(&mut self, frozen: &FrozenRequest) -> RequestId {
+        self.create_with(frozen, Json::Null)
+    }
+
+    /// The same with the agent's own words.
+    pub fn create_saying(&mut self, frozen: &FrozenRequest, says: &str) -> RequestId {
+        self.create_with(frozen, says.into())
+    }
+
+    fn create_with(&mut self, frozen: &FrozenRequest, says: Json) -> RequestId {
         let members = frozen.members();
         let text = String::from_utf8(frozen.bytes().to_vec()).expect("text");
         let claims = [
@@ -179,9 +200,22 @@ impl Log {
             ("row_sha256", members.row_sha256.to_string().into()),
             ("expires_at", members.expires_at.to_string().into()),
         ];
-        let content = Json::object([("frozen", text.into()), ("says", Json::Null)]);
+        let content = Json::object([("frozen", text.into()), ("says", says)]);
         self.append(RecordType::RequestCreated, &claims, Some(members.request), Vec::new(), Some(content));
         members.request
+    }
+
+    /// A request whose contents are for other roles than this person's.
+    pub fn request_hidden(&mut self, tool: &str) {
+        let number = u8::try_from(self.records.len()).expect("few");
+        let digest = Digest::of(&[number]).to_string();
+        let claims = [
+            ("tool", tool.into()),
+            ("agent", "treasury".into()),
+            ("request_sha256", digest.into()),
+            ("expires_at", at(1_800).to_string().into()),
+        ];
+        self.append(RecordType::RequestCreated, &claims, Some(RequestId::from_random([number; 16])), Vec::new(), None);
     }
 
     pub fn freeze(&self, tool: &str, args: &str) -> FrozenRequest {
@@ -194,8 +228,18 @@ impl Log {
         self.freeze_for(tool, args, expires_max_at, needs)
     }
 
+    /// The same where every argument that names something stands for this.
+    pub fn freeze_standing_for(&self, tool: &str, args: &str, referent: &str) -> FrozenRequest {
+        let needs = self.table.row(&name(tool)).expect("a row").needs.clone();
+        self.freeze_with(tool, args, at(1_800), needs, referent)
+    }
+
     /// The same with other needs than the row's.
     pub fn freeze_for(&self, tool: &str, args: &str, expires_max_at: Timestamp, needs: Vec<Need>) -> FrozenRequest {
+        self.freeze_with(tool, args, expires_max_at, needs, REFERENT)
+    }
+
+    fn freeze_with(&self, tool: &str, args: &str, expires_max_at: Timestamp, needs: Vec<Need>, referent: &str) -> FrozenRequest {
         let row = self.table.row(&name(tool)).expect("a row");
         let mut number = [7; 16];
         number[0] = u8::try_from(self.records.len()).expect("few");
@@ -219,7 +263,7 @@ impl Log {
             friction: row.reversibility.expect("money has one"),
             needs,
             business_sha256: business_sha256(&name(tool), Vec::new()).expect("a digest"),
-            referents: Json::Object(row.referents.iter().map(|named| (named.arg.pointer(), REFERENT.into())).collect()),
+            referents: Json::Object(row.referents.iter().map(|named| (named.arg.pointer(), referent.into())).collect()),
             earlier: Vec::new(),
             salt: Salt::from_bytes([6; 32]),
             created_at: at(0),

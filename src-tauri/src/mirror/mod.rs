@@ -8,6 +8,7 @@
 mod accept;
 mod chain;
 mod outcomes;
+mod payees;
 mod projection;
 mod read;
 mod schema;
@@ -30,6 +31,7 @@ use schema::Projections;
 
 pub use chain::KeyTimes;
 pub use outcomes::{AnswerRow, Happening, OutcomeRow};
+pub use payees::{Naming, stands_for};
 pub use read::{DecisionRow, OperationRow, RequestRow};
 
 /// The gate that this console is pinned to.

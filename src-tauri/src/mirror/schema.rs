@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::MirrorFault;
 
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// What was verified: it is never changed.
 const COPY: &str = "
@@ -13,8 +13,20 @@ CREATE TABLE leaf (position INTEGER PRIMARY KEY, leaf TEXT NOT NULL, salt TEXT, 
 ";
 
 /// The projections, each made of the leaves alone.
-const PROJECTIONS: [&str; 10] =
-    ["roster", "effect_table", "request", "decision", "operation", "outcome", "happening", "answer", "recovery", "key_times"];
+const PROJECTIONS: [&str; 12] = [
+    "roster",
+    "effect_table",
+    "request",
+    "decision",
+    "operation",
+    "outcome",
+    "happening",
+    "answer",
+    "recovery",
+    "key_times",
+    "payee_place",
+    "payee",
+];
 
 const TABLES: &str = "
 CREATE TABLE roster (version INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, roster TEXT NOT NULL) STRICT;
@@ -100,7 +112,20 @@ CREATE TABLE recovery (
   admission TEXT NOT NULL,
   waiting INTEGER NOT NULL DEFAULT 1 CHECK (waiting IN (0, 1))
 ) STRICT;
+CREATE INDEX request_hidden ON request (position) WHERE frozen IS NULL;
 CREATE TABLE key_times (key_sha256 TEXT PRIMARY KEY, since_ms INTEGER, last_ms INTEGER) STRICT;
+CREATE TABLE payee_place (table_sha256 TEXT NOT NULL, tool TEXT NOT NULL, path TEXT NOT NULL, PRIMARY KEY (table_sha256, tool, path)) STRICT;
+CREATE TABLE payee (
+  position INTEGER NOT NULL,
+  request TEXT NOT NULL,
+  path TEXT NOT NULL,
+  value TEXT NOT NULL,
+  alike TEXT NOT NULL,
+  stands_for TEXT,
+  PRIMARY KEY (position, path)
+) STRICT;
+CREATE INDEX payee_value ON payee (value, position);
+CREATE INDEX payee_alike ON payee (alike, position);
 ";
 
 /// Whether the projections are those of this version, or have to be made of the leaves.

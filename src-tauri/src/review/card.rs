@@ -16,6 +16,7 @@ use crate::review::permission;
 use crate::review::warnings::{self, Warning};
 use crate::strings;
 use crate::tables::Tables;
+use crate::text::literal::one_line;
 
 /// Why the bytes cannot be approved, whatever else holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl Card {
         let pieces = self.sentence.as_ref()?;
         let text = pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
-            Piece::Value { text, .. } => crate::text::literal::one_line(text),
+            Piece::Value { text, .. } => one_line(text),
             Piece::Absent { .. } => strings::NOT_GIVEN.to_owned(),
         });
         Some(text.collect())
@@ -191,9 +192,9 @@ impl Card {
         Some(match self.fault.as_ref()? {
             BytesFault::Differ => Told::new("E-REQ-1", strings::BYTES_DIFFER),
             BytesFault::Missing => Told::new("E-REQ-2", strings::BYTES_MISSING),
-            BytesFault::Malformed(Code::JsonDuplicateKey, path) => Told::new("E-REQ-4", strings::duplicate_key(path)),
+            BytesFault::Malformed(Code::JsonDuplicateKey, path) => Told::new("E-REQ-4", strings::duplicate_key(&one_line(path))),
             BytesFault::Malformed(Code::JsonInvalidUtf8 | Code::JsonLoneSurrogate, path) => {
-                Told::new("E-REQ-5", strings::invalid_text(path))
+                Told::new("E-REQ-5", strings::invalid_text(&one_line(path)))
             }
             BytesFault::Malformed(..) => Told::new("E-REQ-3", strings::NOT_CANONICAL),
             BytesFault::NoRow => Told::new("E-REQ-7", strings::NO_ROW),
@@ -219,22 +220,27 @@ impl Value {
 
     /// Where it stands, with dots and brackets: `creditor.name`, `line_items[0].sku`.
     pub fn path_text(&self) -> String {
-        let mut text = String::new();
-        for token in self.node.path.split('/').skip(1) {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            if !text.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
-                text.push('[');
-                text.push_str(&token);
-                text.push(']');
-            } else {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(&token);
-            }
-        }
-        text
+        path_text(&self.node.path)
     }
+}
+
+/// A JSON pointer with dots and brackets.
+pub fn path_text(pointer: &str) -> String {
+    let mut text = String::new();
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        if !text.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.push('[');
+            text.push_str(&token);
+            text.push(']');
+        } else {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.push_str(&token);
+        }
+    }
+    text
 }
 
 fn value_of(node: Node, args: &Json) -> Value {

@@ -8,10 +8,16 @@ pub mod card;
 pub mod compare;
 pub mod context;
 pub mod decide;
+#[cfg(test)]
+mod exact_tests;
 pub mod locks;
+pub mod offsets;
 pub mod page;
 pub mod panels;
 pub mod parts;
+pub mod payee;
+#[cfg(test)]
+mod payee_tests;
 pub mod permission;
 pub mod question;
 pub mod reason;

@@ -72,7 +72,7 @@ fn act(act: &Act) -> Element {
         Ok(words) => el(Tag::P).text(words),
         Err(name) => el(Tag::P).child(live(name)),
     };
-    let commit = button(act.commit, act.label).class("primary").attr("data-act", act.kind);
+    let commit = button(act.commit, act.label).class("primary").attr("data-act", act.kind).attr("aria-disabled", "true");
     panel(act.panel)
         .child(heading(act.heading))
         .child(words)
@@ -219,6 +219,7 @@ fn commit() -> Element {
         .class("approve")
         .attr("id", "approve-commit")
         .attr("data-approve", "")
+        .attr("aria-disabled", "true")
         .attr("data-live", "approve_label")
         .attr("aria-disabled", "true")
         .attr("aria-describedby", "locks")
@@ -293,6 +294,7 @@ fn irreversible(card: &Card) -> Vec<Element> {
         .attr("id", "hold")
         .attr("data-approve", "")
         .attr("aria-disabled", "true")
+        .attr("aria-disabled", "true")
         .attr("aria-describedby", "locks")
         .child(live("approve_label"))
         .child(el(Tag::Progress).attr("max", "1").attr("value", "0").attr("aria-hidden", "true"));
@@ -301,6 +303,7 @@ fn irreversible(card: &Card) -> Vec<Element> {
         .class("approve irreversible two")
         .attr("id", "two-commit")
         .attr("data-approve", "")
+        .attr("aria-disabled", "true")
         .attr("aria-disabled", "true")
         .attr("aria-describedby", "locks")
         .child(live("approve_label"));
@@ -345,7 +348,8 @@ fn deny() -> Element {
             .attr("autocomplete", "off")
             .attr("maxlength", crate::limits::REASON_CHARS_MAX.to_string()),
     );
-    let commit = button("deny-commit", strings::DENY).class("primary").attr("data-deny", "").child(key("Enter"));
+    let commit =
+        button("deny-commit", strings::DENY).class("primary").attr("data-deny", "").attr("aria-disabled", "true").child(key("Enter"));
     panel("deny")
         .child(heading(strings::DENY))
         .child(kinds)

@@ -1,5 +1,7 @@
 //! The parts of a request that must each have been on screen, and the pages they are on.
 
+use std::collections::BTreeSet;
+
 use crate::limits::{PART_CHARS, PARTS_PER_PAGE, VALUE_PAGE_CHARS};
 use crate::review::card::Card;
 use crate::text::literal::{Piece, blocks};
@@ -72,12 +74,27 @@ impl Parts {
         self.parts.iter().map(|part| (part.number, part.page))
     }
 
+    /// The values that stand on some page.
+    pub fn values(&self) -> BTreeSet<usize> {
+        self.parts
+            .iter()
+            .filter_map(|part| match part.shown {
+                Shown::Value { index } | Shown::Block { index, .. } => Some(index),
+                Shown::Warnings | Shown::Says => None,
+            })
+            .collect()
+    }
+
     pub fn count(&self) -> usize {
         self.parts.len()
     }
 
     pub fn pages(&self) -> usize {
         self.pages
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter()
     }
 
     pub fn on_page(&self, page: usize) -> impl Iterator<Item = &Part> {

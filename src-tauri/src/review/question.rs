@@ -5,7 +5,7 @@ use vidimus_core::table::Format;
 
 use crate::review::card::{Card, Value};
 use crate::strings;
-use crate::text::literal::{has_hidden, one_line};
+use crate::text::literal::{has_chips, one_line};
 use crate::text::money::{Typed, typed};
 
 /// What is asked of a value.
@@ -135,7 +135,7 @@ fn expected_of(value: &Value, kind: &Kind) -> String {
 /// One right answer and three close ones, in an order that the random bytes give.
 fn options_of(kind: &Kind, expected: &str, random: [u8; 16]) -> Vec<String> {
     // A value with hidden characters is picked by what it looks like with them made visible.
-    let drawn = |text: &str| if has_hidden(text) { one_line(text) } else { text.to_owned() };
+    let drawn = |text: &str| if has_chips(text) { one_line(text) } else { text.to_owned() };
     let mut options: Vec<String> = match kind {
         Kind::Amount { currency } => {
             let close = [expected.to_owned(), format!("{expected}0"), swapped(expected), nudged(expected), nudged(&nudged(expected))];

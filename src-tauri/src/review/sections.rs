@@ -106,7 +106,7 @@ pub fn warnings(review: &Review, counts: bool) -> Option<Element> {
         notice = notice.attr("data-part-number", number.to_string());
     }
     for warning in &card.warnings {
-        let mut text = el(Tag::Div).child(el(Tag::P).text(warning.text.clone()));
+        let mut text = el(Tag::Div).child(el(Tag::P).child(literal::inline(&warning.text)));
         if let Some((known, here)) = &warning.compared {
             text = text
                 .child(el(Tag::P).class("value").text(format!("{} ", strings::KNOWN)).child(literal::inline(known)))
@@ -127,10 +127,9 @@ pub fn warnings(review: &Review, counts: bool) -> Option<Element> {
 pub fn compared(console: &Console, card: &Card, comparison: Option<&Comparison>) -> Element {
     let block = el(Tag::Section).class("block").attr("data-part", "compared").child(header(strings::COMPARED));
     let Some(comparison) = comparison else {
-        let size = console.read(|mirror| Ok(mirror.size())).unwrap_or(0);
-        return block.child(
-            inner().child(el(Tag::P).class("quiet").text(strings::nothing_to_compare(&card.listed.tool, &grouped(&size.to_string())))),
-        );
+        let (size, hidden) = console.read(|mirror| Ok((mirror.size(), mirror.hidden_requests(mirror.size())?))).unwrap_or_default();
+        let words = strings::nothing_to_compare(&card.listed.tool, &grouped(&size.to_string()), hidden);
+        return block.child(inner().child(el(Tag::P).class("quiet").text(words)));
     };
     let at = time::day_and_time(comparison.at_ms, console.now_ms(), &console.zone);
     let mut list = el(Tag::Ul).class("changes");
@@ -138,12 +137,12 @@ pub fn compared(console: &Console, card: &Card, comparison: Option<&Comparison>)
         list = list.child(difference_line(difference));
     }
     let mut body =
-        inner().child(el(Tag::P).class("quiet").text(strings::compared_with(&at, &comparison.request, comparison.same_agent))).child(list);
+        inner().child(el(Tag::P).class("quiet").text(strings::compared_with(&at, &comparison.request, comparison.basis))).child(list);
     if comparison.differences.is_empty() {
         body = body.child(el(Tag::P).text(strings::NO_DIFFERENCE));
     }
     if !comparison.same.is_empty() {
-        body = body.child(el(Tag::P).class("quiet").text(strings::same_values(&comparison.same)));
+        body = body.child(el(Tag::P).class("quiet").child(literal::inline(&strings::same_values(&comparison.same))));
     }
     block.child(body)
 }
@@ -160,8 +159,9 @@ fn difference_line(difference: &Difference) -> Element {
     match difference {
         Difference::Added { path, here } => line("+", strings::ADDED, path, el(Tag::Div).child(new(here))),
         Difference::Removed { path, there } => line("−", strings::REMOVED, path, el(Tag::Div).child(old(there))),
-        Difference::Changed { path, there, here } => {
-            line("~", strings::CHANGED, path, el(Tag::Div).child(old(&format!("{there} →"))).child(new(here)))
+        Difference::Changed { path, there, here, times } => {
+            let times = times.map(|times| el(Tag::Div).class("note").attr("data-part", "times").text(strings::times(times)));
+            line("~", strings::CHANGED, path, el(Tag::Div).child(old(&format!("{there} →"))).child(new(here)).optional(times))
         }
     }
 }
@@ -266,6 +266,9 @@ pub fn identity(review: &Review) -> Element {
     let mut row = el(Tag::Div).class("row").child(
         el(Tag::Button).attr("type", "button").attr("id", "copy-hash").text(strings::COPY).child(el(Tag::Span).class("key").text("C")),
     );
+    if bytes > 0 {
+        row = row.child(el(Tag::Button).attr("type", "button").attr("id", "save-bytes").text(strings::SAVE_BYTES));
+    }
     if card.fault.is_some() || matches!(review.gate_says, GateSays::Differs(_)) {
         row = row.child(el(Tag::Button).attr("type", "button").attr("id", "save-evidence").text(strings::SAVE_EVIDENCE));
     }
@@ -278,7 +281,9 @@ pub fn identity(review: &Review) -> Element {
                 &grouped(&position.to_string()),
                 &grouped(&size.to_string()),
             )))
-            .child(row),
+            .child(row)
+            .child(el(Tag::P).class("note").attr("data-part", "how-to-check").text(strings::HOW_TO_CHECK))
+            .child(el(Tag::P).class("note mono").attr("data-part", "saved").attr("data-live", "saved")),
     )
 }
 

@@ -10,15 +10,15 @@ use crate::html::{Element, PageQuery, Tag, el};
 use crate::limits::{HEX_ROWS_PER_PAGE, RAW_PAGE_BYTES};
 use crate::review::Review;
 use crate::review::card::Value;
+use crate::review::offsets::{BYTES_PER_ROW, page_beside};
 use crate::review::page::View;
 use crate::review::parts::{Part, Shown};
 use crate::strings;
-use crate::text::literal::one_line;
+use crate::text::literal::{Piece, one_line, pieces, right_to_left_letters};
 use crate::text::money::grouped;
 use crate::text::time;
 use crate::trusted::literal;
 
-const BYTES_PER_ROW: usize = 16;
 /// Bytes of one line of the raw view.
 const RAW_LINE_BYTES: usize = 80;
 
@@ -34,9 +34,12 @@ pub fn pages(review: &Review, view: View) -> usize {
 
 pub fn arguments(review: &Review, view: View, page: usize, pages: usize, zone: &TimeZone, now_ms: i64) -> Element {
     let count = review.card.values.len();
+    let shown = review.parts.values().len();
     let mut views = el(Tag::Nav).class("views").attr("aria-label", strings::VIEWS);
     for (index, other) in View::ALL.into_iter().enumerate() {
-        let mut link = el(Tag::A).page(&PageQuery::new(other.as_str(), 1)).attr("data-part", format!("view-{}", other.as_str()));
+        let mut link = el(Tag::A)
+            .page(&PageQuery::new(other.as_str(), page_beside(review, view, page, other)))
+            .attr("data-part", format!("view-{}", other.as_str()));
         if other == view {
             link = link.attr("aria-current", "page");
         }
@@ -44,7 +47,11 @@ pub fn arguments(review: &Review, view: View, page: usize, pages: usize, zone: &
     }
     let header = el(Tag::Header)
         .child(el(Tag::H2).attr("id", "arguments-title").text(strings::ARGUMENTS))
-        .child(el(Tag::Span).class("count").attr("data-part", "argument-count").text(strings::values_shown(&grouped(&count.to_string()))))
+        .child(el(Tag::Span).class("count").attr("data-part", "argument-count").text(strings::values_shown(
+            &grouped_count(shown),
+            &grouped_count(count),
+            &grouped_count(count - shown),
+        )))
         .child(el(Tag::Span).class("count").attr("data-live", "seen").text(""))
         .child(views);
     let body = match view {
@@ -84,7 +91,7 @@ fn rendered(review: &Review, page: usize, zone: &TimeZone, now_ms: i64) -> Eleme
                 (value, drawn, None)
             }),
             Shown::Block { index, number, of, pieces } => review.card.values.get(*index).map(|value| {
-                let drawn = el(Tag::Div).class("values").child(literal::block(pieces.clone()));
+                let drawn = el(Tag::Div).class("values").child(literal::block(pieces.clone())).optional(letters(pieces));
                 (value, drawn, Some(strings::block_of(*number, *of)))
             }),
         };
@@ -119,7 +126,7 @@ fn argument(part: &Part, value: &Value, drawn: Element, note: Option<String>) ->
         .class(DEPTHS[value.depth.min(DEPTHS.len() - 1)])
         .attr("data-part", "argument")
         .attr("data-part-number", part.number.to_string())
-        .attr("data-path", value.node.path.clone())
+        .attr("data-path", one_line(&value.node.path))
         .child(name)
         .child(drawn)
 }
@@ -138,11 +145,17 @@ fn drawn(tool: &str, value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element
             if let Some(Reading::Money(reading)) = &value.reading {
                 drawn.push(el(Tag::Div).class("reading strong").text(format!("= {}", one_line(reading))));
                 drawn.push(note(strings::MINOR_UNITS.to_owned()));
+            } else if matches!(node.format, Some(Format::Money { .. })) {
+                drawn.push(no_amount());
             }
             drawn
         }
         NodeKind::String => {
             let mut drawn = vec![literal::value(&node.literal)];
+            drawn.extend(letters(&pieces(&node.literal)));
+            if matches!(node.format, Some(Format::Money { .. })) {
+                drawn.push(no_amount());
+            }
             if let Some(digest) = key_fingerprint(tool, node) {
                 drawn.push(el(Tag::Div).class("reading").text(strings::fingerprint(&strings::hash_groups(&digest))));
             }
@@ -171,6 +184,20 @@ fn drawn(tool: &str, value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element
             drawn
         }
     }
+}
+
+fn no_amount() -> Element {
+    el(Tag::Div).class("note bad").attr("data-part", "no-amount").text(strings::NO_AMOUNT)
+}
+
+/// Right-to-left letters one by one, since the box shows them in the order in which they are read.
+fn letters(pieces: &[Piece]) -> Option<Element> {
+    let letters = right_to_left_letters(pieces);
+    let each = letters.iter().map(|(letter, code_point)| {
+        el(Tag::Span).class("letter").child(el(Tag::Span).class("rtl").text(letter.to_string())).text(format!(" {code_point}"))
+    });
+    let line = el(Tag::Div).class("note letters").attr("data-part", "letters");
+    (!letters.is_empty()).then(|| line.text(strings::LETTERS_IN_ORDER).children(each))
 }
 
 /// The fingerprint of a key that a roster change admits: the enrolling console shows the same.

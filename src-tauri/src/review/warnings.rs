@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use vidimus_core::render::{NodeKind, Reading};
-use vidimus_core::table::Format;
 
 use crate::mirror::{Mirror, MirrorFault};
 use crate::review::card::{Card, Value};
+use crate::review::payee;
 use crate::review::table_change;
 use crate::strings;
-use crate::text::literal::has_hidden;
+use crate::text::literal::{Why, has};
 use crate::text::looks;
 
 /// One finding.
@@ -26,23 +26,20 @@ pub struct Warning {
 /// Everything that is unusual about a request, by itself and against the verified log.
 pub fn of(card: &Card, mirror: &Mirror) -> Result<Vec<Warning>, MirrorFault> {
     let mut found = of_request(card);
-    found.extend(of_history(card, mirror)?);
+    found.extend(payee::of(card, mirror)?);
     Ok(found)
 }
 
 fn of_request(card: &Card) -> Vec<Warning> {
     let mut found = Vec::new();
     let plain = |id, text, flag| Warning { id, text, flag, compared: None };
-    let hidden: Vec<String> = card
-        .values
-        .iter()
-        .filter(|value| {
-            (value.node.kind == NodeKind::String && has_hidden(&value.node.literal)) || value.node.key.as_deref().is_some_and(has_hidden)
-        })
-        .map(Value::path_text)
-        .collect();
+    let hidden = drawn_with(card, Why::Unseen);
     if !hidden.is_empty() {
         found.push(plain("hidden", strings::warn_hidden(&hidden), strings::FLAG_HIDDEN));
+    }
+    let disguised = drawn_with(card, Why::PassesForAnother);
+    if !disguised.is_empty() {
+        found.push(plain("disguised", strings::warn_disguised(&disguised), strings::FLAG_DISGUISED));
     }
     for (value, text) in card.texts() {
         if looks::has_mixed_script(text) {
@@ -68,6 +65,15 @@ fn of_request(card: &Card) -> Vec<Warning> {
         found.push(plain("earlier", strings::warn_earlier(&earlier), strings::FLAG_EARLIER));
     }
     found
+}
+
+/// Where values or their names hold chips for this reason.
+fn drawn_with(card: &Card, reason: Why) -> Vec<String> {
+    let holds = |value: &&Value| {
+        (value.node.kind == NodeKind::String && has(&value.node.literal, reason))
+            || value.node.key.as_deref().is_some_and(|key| has(key, reason))
+    };
+    card.values.iter().filter(holds).map(Value::path_text).collect()
 }
 
 /// Arguments at the top that the row does not label.
@@ -114,47 +120,4 @@ fn alike_inside(card: &Card) -> Vec<Warning> {
         }
     }
     found
-}
-
-/// Whether what is salient or an account was seen before, or only looks as if.
-fn of_history(card: &Card, mirror: &Mirror) -> Result<Vec<Warning>, MirrorFault> {
-    let (Some(row), Some(_)) = (&card.row, &card.frozen) else { return Ok(Vec::new()) };
-    let earlier = mirror.approved_before(row.tool.as_str(), card.listed.position)?;
-    let bodies: Vec<vidimus_core::frozen::FrozenRequest> = earlier
-        .iter()
-        .filter_map(|listed| listed.frozen.as_ref())
-        .filter_map(|text| vidimus_core::frozen::FrozenRequest::parse(text.as_bytes()).ok())
-        .collect();
-    let mut found = Vec::new();
-    for (value, text) in card.texts() {
-        let is_account = matches!(value.node.format, Some(Format::Account));
-        let is_salient = row.salient.iter().any(|path| path.pointer() == value.node.path);
-        if !is_account && !is_salient {
-            continue;
-        }
-        let known: Vec<&str> = bodies
-            .iter()
-            .filter_map(|body| body.members().args.pointer(&value.node.path))
-            .filter_map(vidimus_core::json::Json::as_str)
-            .collect();
-        if known.contains(&text) {
-            continue;
-        }
-        if let Some(like) = known.iter().find(|known| looks::look_alike(known, text)) {
-            found.push(Warning {
-                id: "known",
-                text: strings::warn_looks_known(&value.name()),
-                flag: strings::FLAG_ALIKE,
-                compared: Some(((*like).to_owned(), text.to_owned())),
-            });
-        } else if is_account {
-            found.push(Warning {
-                id: "new",
-                text: strings::warn_new(&value.name(), mirror.size()),
-                flag: strings::FLAG_NEW,
-                compared: None,
-            });
-        }
-    }
-    Ok(found)
 }

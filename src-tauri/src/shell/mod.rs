@@ -114,6 +114,7 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
             review_commands::review_next,
             review_commands::review_close,
             review_commands::review_save_evidence,
+            review_commands::review_save_bytes,
             review_commands::review_desk,
             answer_commands::answer_state,
             answer_commands::answer_seen,

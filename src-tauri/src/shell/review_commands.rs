@@ -138,6 +138,23 @@ pub async fn review_close(window: WebviewWindow) -> Result<(), Told> {
     Ok(())
 }
 
+/// Writes exactly the bytes that are shown and hashed, for another program to look at.
+#[tauri::command]
+pub async fn review_save_bytes(window: WebviewWindow, console: State<'_, Shared>, nonce: String) -> Result<String, Told> {
+    let request = windows::request_of(window.label()).ok_or_else(closed)?.to_owned();
+    let bytes = {
+        let reviews = console.reviews();
+        let review = reviews.get(&request).filter(|review| review.nonce == nonce).ok_or_else(closed)?;
+        review.card.listed.frozen.clone().ok_or_else(|| Told::new("E-REQ-2", strings::BYTES_MISSING))?
+    };
+    let unwritable = |_| Told::new("E-AUD-3", strings::SETTINGS_UNWRITABLE);
+    let directory = console.profile.evidence_directory();
+    std::fs::create_dir_all(&directory).map_err(unwritable)?;
+    let file = directory.join(format!("{request}.json"));
+    crate::profile::write_whole(&file, bytes.as_bytes()).map_err(unwritable)?;
+    Ok(strings::bytes_saved(&file.display().to_string()))
+}
+
 #[tauri::command]
 pub async fn review_save_evidence(window: WebviewWindow, console: State<'_, Shared>, nonce: String) -> Result<String, Told> {
     let request = windows::request_of(window.label()).ok_or_else(closed)?.to_owned();

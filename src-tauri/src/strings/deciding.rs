@@ -100,9 +100,22 @@ pub fn unseen(unseen: usize, count: usize, all_pages: usize, pages: &[usize]) ->
     if all_pages == 1 {
         format!("You have not seen {parts} of {count}. Space goes there.")
     } else {
-        let pages: Vec<String> = pages.iter().map(ToString::to_string).collect();
-        format!("You have not seen {parts} of {count}, on page {}. Space goes there.", pages.join(", "))
+        let word = if pages.len() == 1 { "page" } else { "pages" };
+        format!("You have not seen {parts} of {count}, on {word} {}. Space goes there.", ranges(pages))
     }
+}
+
+/// `2-5, 7` of ascending numbers.
+fn ranges(numbers: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, to)) if *to + 1 == number => *to = number,
+            Some(_) | None => ranges.push((number, number)),
+        }
+    }
+    let words = ranges.into_iter().map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 pub fn role_missing(needed: &str, held: &str) -> String {

@@ -1,5 +1,8 @@
 //! The words of a request: its arguments, its identity, what it is compared with, and what is to be checked.
 
+use crate::review::compare::Basis;
+use crate::text::money::grouped;
+
 texts! {
     NOT_GIVEN = "(not given)";
     EMPTY_TEXT = "(empty)";
@@ -15,6 +18,8 @@ texts! {
     VIEW_HEX = "Hex";
     PAGES = "Pages";
     MINOR_UNITS = "minor units, by the effect table; decimal places by ISO 4217";
+    LETTERS_IN_ORDER = "in the order in which they stand:";
+    NO_AMOUNT = "The effect table reads this as money, and no amount can be read from it: it is no whole number of minor units of an active currency.";
     CHECKSUM_RIGHT = "check digits right";
     CHECKSUM_WRONG = "check digits WRONG";
     NOT_AN_IBAN = "not an IBAN, so there are no check digits to test";
@@ -53,6 +58,8 @@ texts! {
     NO_BYTES = "no bytes";
     GATE_SAYS_SAME = "Gate says the same: yes";
     SAVE_EVIDENCE = "Save evidence";
+    SAVE_BYTES = "Save the bytes";
+    HOW_TO_CHECK = "To check with another program: save the bytes and run sha256sum on the file. It prints the 64 digits above, without the spaces.";
     HISTORY = "History";
     HISTORY_ASKED = "requested";
     NO_TIME_LEFT = "No time left";
@@ -101,8 +108,8 @@ pub fn approvals_short(needed: u32, given: u64) -> String {
     format!("{given} of {needed}")
 }
 
-pub fn values_shown(count: &str) -> String {
-    format!("{count} of {count} values shown, 0 hidden")
+pub fn values_shown(shown: &str, count: &str, hidden: &str) -> String {
+    format!("{shown} of {count} values shown, {hidden} hidden")
 }
 
 pub fn seen(seen: usize, count: usize) -> String {
@@ -137,13 +144,22 @@ pub fn need(quorum: u32, role: &str) -> String {
     if quorum == 1 { format!("1 person with the role {role}") } else { format!("{quorum} different persons with the role {role}") }
 }
 
-pub fn nothing_to_compare(tool: &str, size: &str) -> String {
-    format!("First request of this kind that you may see: no approved {tool} in {size} records.")
+pub fn nothing_to_compare(tool: &str, size: &str, hidden: u64) -> String {
+    format!("First request of this kind that you may see: no approved {tool} in {size} records{}.", but_hidden(hidden))
 }
 
-pub fn compared_with(at: &str, request: &str, same_agent: bool) -> String {
-    let agent = if same_agent { "same tool, same agent" } else { "same tool, another agent" };
-    format!("last approved: {agent}, {at}, {request}")
+pub fn compared_with(at: &str, request: &str, basis: Basis) -> String {
+    let basis = match basis {
+        Basis::Payee => "same tool, same payee",
+        Basis::Agent => "same tool, same agent",
+        Basis::Tool => "same tool, another agent",
+    };
+    format!("last approved: {basis}, {at}, {request}")
+}
+
+/// `3.56 x` of a number of hundredths.
+pub fn times(hundredths: u128) -> String {
+    format!("{}.{:02} x", grouped(&(hundredths / 100).to_string()), hundredths % 100)
 }
 
 pub fn fingerprint(groups: &str) -> String {
@@ -189,17 +205,25 @@ pub fn history_decision(decision: &str, who: &str, role: &str) -> String {
 // Checks.
 texts! {
     FLAG_HIDDEN = "contains hidden characters";
+    FLAG_DISGUISED = "look-alike characters";
     FLAG_MIXED = "mixed scripts";
     FLAG_CHECKSUM = "check digits wrong";
     FLAG_UNLABELLED = "unlabelled arguments";
     FLAG_ALIKE = "look-alike";
     FLAG_NEW = "new payee";
+    FLAG_ACCOUNT = "account changed";
+    FLAG_REPEATED = "same amount again";
+    FLAG_DOUBT = "earlier outcome unknown";
     FLAG_EARLIER = "asked for before";
     FLAG_FAULT = "cannot be approved";
 }
 
 pub fn warn_hidden(paths: &[String]) -> String {
     format!("Characters that cannot be seen or that change how text is read stand in: {}. They are drawn as chips.", paths.join(", "))
+}
+
+pub fn warn_disguised(paths: &[String]) -> String {
+    format!("Characters that could be taken for others stand in: {}. They are drawn as chips with their code point.", paths.join(", "))
 }
 
 pub fn warn_mixed(name: &str) -> String {
@@ -226,10 +250,50 @@ pub fn warn_alike_inside(one: &str, other: &str) -> String {
     format!("{one} and {other} look alike and are different.")
 }
 
-pub fn warn_looks_known(name: &str) -> String {
-    format!("{name} looks like one that was approved before, and is not the same.")
+pub fn warn_looks_known(name: &str, known: &str, times: u64, difference: &str) -> String {
+    let approved = if times == 1 { "approved once".to_owned() } else { format!("approved {times} times") };
+    format!("{name} looks like \"{known}\" ({approved}) and is not the same: {difference}.")
 }
 
-pub fn warn_new(name: &str, records: u64) -> String {
-    format!("New: no earlier approved request of this tool names this {name} in the {records} records verified here.")
+pub fn first_difference(number: usize, known: Option<char>, here: Option<char>) -> String {
+    let point = |character: Option<char>| character.map_or_else(|| "the end".to_owned(), crate::text::characters::code_point);
+    format!("character {number} is {} here and {} there", point(here), point(known))
+}
+
+pub fn warn_new(name: &str, records: u64, hidden: u64) -> String {
+    format!(
+        "First payment to this account: no approved request names this {name} in the {records} records verified here{}.",
+        but_hidden(hidden)
+    )
+}
+
+/// What the roles of this person keep from a finding.
+pub fn but_hidden(hidden: u64) -> String {
+    match hidden {
+        0 => String::new(),
+        1 => " (1 request is hidden from your roles)".to_owned(),
+        _ => format!(" ({hidden} requests are hidden from your roles)"),
+    }
+}
+
+pub fn warn_account_changed(name: &str, payee: &str, at: &str, request: &str) -> String {
+    format!("The account of {name} \"{payee}\" is not the one of its last approved request ({request}, {at}).")
+}
+
+pub fn warn_repeated(times: usize, days: u32, at: &str, request: &str, state: &str) -> String {
+    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    format!("The same amount to the same payee was asked for {often} in the {days} days before: last {at}, {request}, {state}.")
+}
+
+/// How an earlier request stands, in two words.
+pub fn stands(state: &str) -> &'static str {
+    match state {
+        "pending" => "which still waits",
+        "approved" => "which is approved",
+        _ => "which was approved and sent",
+    }
+}
+
+pub fn warn_in_doubt(requests: &[String]) -> String {
+    format!("What became of an earlier payment to this payee is not known: {}. Paying again may pay twice.", requests.join(", "))
 }

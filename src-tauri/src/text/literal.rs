@@ -1,9 +1,19 @@
 //! Splits a value into what may be drawn as itself and what must be drawn as a labelled chip.
 
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
-
 use crate::limits::COMBINING_MARKS_MAX;
-use crate::text::looks;
+use crate::text::characters::{code_point, is_mark, is_right_to_left, unseen};
+use crate::text::disguise;
+
+/// Why a chip is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It cannot be seen, or changes how what follows is read.
+    Unseen,
+    /// It could be taken for another character.
+    PassesForAnother,
+    /// Spaces that could not be counted inside or at the end of a line.
+    Spaces,
+}
 
 /// One piece of a value, in order. The pieces together lose nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +23,7 @@ pub enum Piece {
     /// Right-to-left characters drawn in a box of their own.
     RightToLeft(String),
     /// A character that cannot be seen or could mislead, drawn as its name and code point.
-    Chip { label: String, code_points: String },
+    Chip { label: String, code_points: String, why: Why },
     /// A line break of the value: drawn as a sign, then the next line.
     LineBreak,
 }
@@ -21,19 +31,18 @@ pub enum Piece {
 /// The pieces of `value`, with every character accounted for.
 pub fn pieces(value: &str) -> Vec<Piece> {
     let characters: Vec<char> = value.chars().collect();
-    let foreign = looks::foreign_letters(value);
-    let leading = run_of_spaces(characters.iter());
-    let trailing = if leading == characters.len() { 0 } else { run_of_spaces(characters.iter().rev()) };
+    let disguised = disguise::found_in(value);
     let mut out = Writer::default();
-    if leading > 0 {
-        out.chip(space_label(leading), "U+0020");
-    }
-    let end = characters.len() - trailing;
-    for (index, &character) in characters.iter().enumerate().take(end).skip(leading) {
-        out.push(character, foreign.contains(&index));
-    }
-    if trailing > 0 {
-        out.chip(space_label(trailing), "U+0020");
+    let mut at = 0;
+    while at < characters.len() {
+        let spaces = characters[at..].iter().take_while(|character| **character == ' ').count();
+        if spaces > 0 {
+            out.spaces(spaces, at == 0, characters.get(at + spaces).copied());
+            at += spaces;
+        } else {
+            out.push(characters[at], disguised.contains(&at));
+            at += 1;
+        }
     }
     out.pieces
 }
@@ -89,8 +98,13 @@ fn at_words(text: &str, characters: usize) -> Vec<String> {
     parts
 }
 
-/// Whether some of the value is drawn as a chip because it could not be seen or could mislead.
-pub fn has_hidden(value: &str) -> bool {
+/// Whether some of the value is drawn as a chip for this reason.
+pub fn has(value: &str, reason: Why) -> bool {
+    pieces(value).iter().any(|piece| matches!(piece, Piece::Chip { why, .. } if *why == reason))
+}
+
+/// Whether some of the value is not drawn as itself.
+pub fn has_chips(value: &str) -> bool {
     pieces(value).iter().any(|piece| matches!(piece, Piece::Chip { .. }))
 }
 
@@ -100,7 +114,7 @@ pub fn one_line(value: &str) -> String {
     for piece in pieces(value) {
         match piece {
             Piece::Plain(text) | Piece::RightToLeft(text) => line.push_str(&text),
-            Piece::Chip { label, code_points } => {
+            Piece::Chip { label, code_points, .. } => {
                 line.push('[');
                 line.push_str(&chip_text(&label, &code_points));
                 line.push(']');
@@ -109,6 +123,15 @@ pub fn one_line(value: &str) -> String {
         }
     }
     line
+}
+
+/// The right-to-left letters of some pieces, each with its code point, in the order in which they stand in the value.
+pub fn right_to_left_letters(pieces: &[Piece]) -> Vec<(char, String)> {
+    let runs = pieces.iter().filter_map(|piece| match piece {
+        Piece::RightToLeft(text) => Some(text),
+        Piece::Plain(_) | Piece::Chip { .. } | Piece::LineBreak => None,
+    });
+    runs.flat_map(|text| text.chars()).map(|letter| (letter, code_point(letter))).collect()
 }
 
 /// The words on a chip.
@@ -120,10 +143,6 @@ fn space_label(count: usize) -> String {
     format!("space x{count}")
 }
 
-fn run_of_spaces<'a>(characters: impl Iterator<Item = &'a char>) -> usize {
-    characters.take_while(|character| **character == ' ').count()
-}
-
 #[derive(Default)]
 struct Writer {
     pieces: Vec<Piece>,
@@ -131,7 +150,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn push(&mut self, character: char, foreign: bool) {
+    fn push(&mut self, character: char, disguised: bool) {
         if character == '\n' {
             self.marks = 0;
             self.pieces.push(Piece::LineBreak);
@@ -139,12 +158,13 @@ impl Writer {
         }
         self.marks = if is_mark(character) { self.marks + 1 } else { 0 };
         let alone = self.marks > 0 && !matches!(self.pieces.last(), Some(Piece::Plain(_) | Piece::RightToLeft(_)));
-        if let Some(name) = chip_name(character) {
-            self.chip(name, &code_point(character));
-        } else if foreign {
-            self.chip(character.to_string(), &code_point(character));
-        } else if self.marks > COMBINING_MARKS_MAX || alone {
-            self.chip("combining mark".to_owned(), &code_point(character));
+        if let Some(name) = unseen(character) {
+            self.chip(name.to_owned(), &code_point(character), Why::Unseen);
+        } else if self.marks > 0 && (disguised || alone || self.marks > COMBINING_MARKS_MAX) {
+            let why = if disguised { Why::PassesForAnother } else { Why::Unseen };
+            self.chip("combining mark".to_owned(), &code_point(character), why);
+        } else if disguised {
+            self.chip(character.to_string(), &code_point(character), Why::PassesForAnother);
         } else if is_right_to_left(character) {
             match self.pieces.last_mut() {
                 Some(Piece::RightToLeft(text)) => text.push(character),
@@ -159,69 +179,27 @@ impl Writer {
         }
     }
 
-    fn chip(&mut self, label: String, code_points: &str) {
-        self.pieces.push(Piece::Chip { label, code_points: code_points.to_owned() });
+    /// A run of spaces before `next`: one between two words is drawn as itself, and what could not be counted is told.
+    fn spaces(&mut self, count: usize, first: bool, next: Option<char>) {
+        let outside = first || next.is_none();
+        if count > 1 || outside || next == Some('\n') {
+            let why = if outside { Why::Unseen } else { Why::Spaces };
+            self.marks = 0;
+            self.chip(space_label(count), "U+0020", why);
+        } else {
+            self.push(' ', false);
+        }
     }
-}
 
-fn code_point(character: char) -> String {
-    format!("U+{:04X}", u32::from(character))
-}
-
-fn is_mark(character: char) -> bool {
-    matches!(character.general_category(), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark | GeneralCategory::SpacingMark)
-}
-
-/// Why a character is not drawn as itself, or nothing if it is.
-fn chip_name(character: char) -> Option<String> {
-    let named = match character {
-        ' ' => return None,
-        '\t' => "tab",
-        '\r' => "CR",
-        '\u{A0}' => "no-break space",
-        '\u{AD}' => "soft hyphen",
-        '\u{34F}' => "grapheme joiner",
-        '\u{61C}' | '\u{200E}' | '\u{200F}' => "direction mark",
-        '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}' => "blank letter",
-        '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' => "variation selector",
-        '\u{200B}' => "zero-width space",
-        '\u{200C}' | '\u{200D}' => "zero-width joiner",
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => "direction override",
-        '\u{2028}' | '\u{2029}' => "line separator",
-        '\u{2060}'..='\u{2064}' | '\u{206A}'..='\u{206F}' => "invisible",
-        '\u{2800}' => "blank braille",
-        '\u{FEFF}' => "zero-width no-break space",
-        '\u{FFF9}'..='\u{FFFB}' => "annotation",
-        '\u{FFFC}' => "object replacement",
-        '\u{FFFD}' => "replacement character",
-        '\u{E0000}'..='\u{E007F}' => "tag character",
-        _ => return category_name(character).map(ToOwned::to_owned),
-    };
-    Some(named.to_owned())
-}
-
-fn category_name(character: char) -> Option<&'static str> {
-    match character.general_category() {
-        GeneralCategory::Control => Some("control"),
-        GeneralCategory::Format => Some("format"),
-        GeneralCategory::PrivateUse => Some("private use"),
-        GeneralCategory::Unassigned => Some("unassigned"),
-        GeneralCategory::Surrogate => Some("surrogate"),
-        GeneralCategory::SpaceSeparator => Some("unusual space"),
-        GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => Some("line separator"),
-        _ => None,
+    fn chip(&mut self, label: String, code_points: &str, why: Why) {
+        self.pieces.push(Piece::Chip { label, code_points: code_points.to_owned(), why });
     }
-}
-
-fn is_right_to_left(character: char) -> bool {
-    matches!(
-        u32::from(character),
-        0x0590..=0x08FF | 0xFB1D..=0xFDFF | 0xFE70..=0xFEFC | 0x10800..=0x10FFF | 0x1E800..=0x1EFFF
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use unicode_security::confusable_detection::skeleton;
+
     use super::*;
 
     fn drawn(value: &str) -> String {
@@ -243,6 +221,9 @@ mod tests {
             ("\u{e000}", "[private use U+E000]"),
             ("\u{378}", "[unassigned U+0378]"),
             ("a\u{2003}b", "a[unusual space U+2003]b"),
+            ("\u{1780}\u{17B4}", "\u{1780}[invisible vowel U+17B4]"),
+            ("a  b", "a[space x2]b"),
+            ("a \n b", "a[space x1]⏎ b"),
             ("plain Ünïcode", "plain Ünïcode"),
             ("", ""),
         ];
@@ -255,11 +236,13 @@ mod tests {
     fn a_foreign_letter_inside_a_word_is_a_chip() {
         assert_eq!(drawn("A\u{421}ME GmbH"), "A[\u{421} U+0421]ME GmbH");
         assert_eq!(drawn("\u{410}cme"), "[\u{410} U+0410]cme");
+        assert_eq!(drawn("273 \u{212A}"), "273 [\u{212A} U+212A]");
+        assert_eq!(drawn("cafe\u{301}"), "cafe[combining mark U+0301]");
     }
 
     #[test]
     fn stacked_marks_become_chips() {
-        let value = format!("a{}", "\u{301}".repeat(6));
+        let value = format!("x{}", "\u{301}".repeat(6));
         let chips = pieces(&value).iter().filter(|piece| matches!(piece, Piece::Chip { .. })).count();
         assert_eq!(chips, 6 - COMBINING_MARKS_MAX);
     }
@@ -271,10 +254,43 @@ mod tests {
 
     #[test]
     fn different_values_are_drawn_differently() {
-        let values = ["", " ", "  ", "a", "a ", " a", "a\u{200b}", "a\u{200c}", "a\n", "a\r", "\u{0430}", "aа", "a\u{feff}", "⏎", "\n"];
+        let values = [
+            "",
+            " ",
+            "  ",
+            "a",
+            "a ",
+            " a",
+            "a\u{200b}",
+            "a\u{200c}",
+            "a\n",
+            "a\r",
+            "\u{0430}",
+            "aа",
+            "a\u{feff}",
+            "⏎",
+            "\n",
+            "é",
+            "e\u{301}",
+            "K",
+            "\u{212A}",
+            "a  b",
+            "a b",
+            "a   b",
+            "a \n",
+            "РАУ",
+            "PAY",
+            "ﬁ",
+            "fi",
+            "a/b",
+            "a\u{2215}b",
+            "a-b",
+            "a\u{2010}b",
+        ];
         for (index, one) in values.iter().enumerate() {
             for other in &values[index + 1..] {
-                assert_ne!(pieces(one), pieces(other), "{one:?} and {other:?}");
+                let look = |value: &str| skeleton(&one_line(value)).collect::<String>();
+                assert_ne!(look(one), look(other), "{one:?} and {other:?}");
             }
         }
     }

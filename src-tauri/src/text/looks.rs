@@ -1,6 +1,7 @@
 //! Names that look like other names: words of mixed scripts, and UTS 39 skeletons.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_security::confusable_detection::skeleton;
@@ -11,6 +12,19 @@ use unicode_security::mixed_script::AugmentedScriptSet;
 pub fn foreign_letters(value: &str) -> BTreeSet<usize> {
     let characters: Vec<char> = value.chars().collect();
     let mut found = BTreeSet::new();
+    for range in words(&characters) {
+        let word = &characters[range.clone()];
+        if is_mixed(word) {
+            let main = main_script(word);
+            found.extend((0..word.len()).filter(|at| is_foreign(word[*at], main)).map(|at| range.start + at));
+        }
+    }
+    found
+}
+
+/// Where the words stand: runs of letters and digits, with what cannot be seen between them.
+pub fn words(characters: &[char]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     let mut start = 0;
     while start < characters.len() {
         if !characters[start].is_alphanumeric() {
@@ -18,11 +32,7 @@ pub fn foreign_letters(value: &str) -> BTreeSet<usize> {
             continue;
         }
         let length = characters[start..].iter().take_while(|c| c.is_alphanumeric() || is_joined(**c)).count();
-        let word = &characters[start..start + length];
-        if is_mixed(word) {
-            let main = main_script(word);
-            found.extend((0..length).filter(|at| is_foreign(word[*at], main)).map(|at| start + at));
-        }
+        found.push(start..start + length);
         start += length;
     }
     found
@@ -36,8 +46,10 @@ pub fn has_mixed_script(value: &str) -> bool {
 /// The form under which two values that look alike are equal.
 pub fn look_alike_key(value: &str) -> String {
     let visible: String = value.chars().filter(|c| !c.is_control() && !is_joined(*c)).collect();
-    let skeleton: String = skeleton(&visible).collect();
-    skeleton.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    // Small letters look like others than capital ones do: `m` like `rn`, `I` like `l`.
+    let first: String = skeleton(&visible).collect();
+    let second: String = skeleton(&first.to_lowercase()).collect();
+    second.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether two different values look alike.
@@ -95,6 +107,7 @@ mod tests {
     #[test]
     fn look_alikes_are_recognised() {
         assert!(look_alike("ACME GmbH", "A\u{421}ME GmbH"));
+        assert!(look_alike("ACME", "Acme") && look_alike("modern", "MODERN") && look_alike("modern", "rnodern"));
         assert!(look_alike("paypal", "\u{440}aypal"));
         assert!(look_alike("ACME", "AC\u{200b}ME"));
         assert!(!look_alike("ACME GmbH", "ACME GmbH"));

@@ -2,6 +2,8 @@
 //!
 //! Pure: no files, no clock, no window.
 
+pub mod characters;
+pub mod disguise;
 pub mod literal;
 pub mod looks;
 pub mod money;

@@ -37,7 +37,7 @@ fn nodes(pieces: Vec<Piece>) -> Vec<Node> {
                 nodes.push(el(Tag::Span).class("rtl").text(text).into());
                 nodes.push(chip(strings::RIGHT_TO_LEFT).into());
             }
-            Piece::Chip { label, code_points } => nodes.push(chip(&chip_text(&label, &code_points)).into()),
+            Piece::Chip { label, code_points, .. } => nodes.push(chip(&chip_text(&label, &code_points)).into()),
             Piece::LineBreak => {
                 nodes.push(el(Tag::Span).class("line-break").text("⏎").into());
                 nodes.push(el(Tag::Br).into());

@@ -160,6 +160,7 @@ on("#close", () => call("review_close", { nonce }));
 for (const selector of ["#desk", "#to-desk"]) on(selector, () => call("review_desk"));
 on("#copy-hash", () => copyText(page.hash));
 on("#copy-kept", () => copyText(one("#kept-text").textContent));
+on("#save-bytes", () => call("review_save_bytes", { nonce }).then((text) => { write("saved", text); say(text); }, () => say(page.silent)));
 on("#save-evidence", () => call("review_save_evidence", { nonce }).then((text) => say(text), () => say(page.silent)));
 all("[data-cancel]").forEach((control) => press(control, leave));
 
@@ -209,7 +210,7 @@ document.addEventListener("keydown", own((event) => {
   else if (event.key === "d") { event.preventDefault(); open("deny"); }
   else if (event.key === "c") copyText(page.hash);
   else if (event.key === "j" && receiptShown) call("review_next", { nonce });
-  else if (/^[123]$/.test(event.key)) location.href = `?view=${["rendered", "raw", "hex"][Number(event.key) - 1]}&page=1`;
+  else if (/^[123]$/.test(event.key)) location.href = one(`[data-part=view-${["rendered", "raw", "hex"][Number(event.key) - 1]}]`).href;
 }));
 document.addEventListener("click", (event) => { if (event.target.closest("a[href]") && panel && typed()) event.preventDefault(); }, true);
 tick();

@@ -108,6 +108,18 @@ pub fn effect_table(url: &str) -> String {
     include_str!("effects.toml").replace("{{company}}", url)
 }
 
+/// The company's table with a further tool, `pay_invoice`, on the list of the agent `billing`: it takes any payee, long texts,
+/// lists and deep structures, for what windows must show of them.
+pub fn with_pay_invoice(table: &str) -> String {
+    let elsewhere = table.split("url = \"").find_map(|rest| rest.split_once("/billing/wires\"")).map_or("", |(url, _)| url);
+    let row = include_str!("pay_invoice.toml").replace("{{company}}", elsewhere);
+    let listed = table.replace(r#""cancel_subscription", "issue_credit"]"#, r#""cancel_subscription", "issue_credit", "pay_invoice"]"#);
+    match listed.split_once("[[agent]]") {
+        Some((rows, agents)) => format!("{rows}{row}[[agent]]{agents}"),
+        None => listed,
+    }
+}
+
 /// An HTTP client that does what it is told, once: no proxy, no redirects, no retries.
 fn client() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).build()

@@ -8,6 +8,7 @@ mod approving;
 mod cut_decisions;
 mod cut_keys;
 mod denying;
+mod exact;
 mod first_frames;
 mod hostile;
 mod keyring_faults;

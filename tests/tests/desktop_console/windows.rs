@@ -21,6 +21,7 @@ fn trusted_commands(nonce: &str) -> Vec<(&'static str, Value)> {
         ("review_next", json!({ "nonce": nonce })),
         ("review_close", json!({})),
         ("review_save_evidence", json!({ "nonce": nonce })),
+        ("review_save_bytes", json!({ "nonce": nonce })),
         ("review_desk", json!({})),
         ("answer_state", json!({ "focused": true })),
         ("answer_close", json!({})),

@@ -7,7 +7,7 @@ use vidimus_core::json::{Json, Limits};
 use vidimus_core::record::AuditRecord;
 
 use super::{BodyState, Checked, Projection, count_of};
-use crate::mirror::read;
+use crate::mirror::{payees, read};
 
 impl Projection {
     pub(super) fn request_created(
@@ -56,6 +56,9 @@ impl Projection {
                 fault
             ],
         )?;
+        if let (Some(frozen), None) = (&frozen, fault) {
+            payees::note_request(db, record.position, frozen)?;
+        }
         self.applied.created.push(request.to_string());
         Ok(Ok(()))
     }
