@@ -90,7 +90,7 @@ fn unknown_here(one: &Named<'_>, mirror: &Mirror, before: u64, hidden: u64) -> R
         return Ok(Some(Warning { id: "known", text, flag: strings::FLAG_ALIKE, compared }));
     }
     let text = strings::warn_new(&one.value.name(), mirror.size(), hidden);
-    Ok(one.is_account.then(|| Warning { id: "new", text, flag: strings::FLAG_NEW, compared: None }))
+    Ok(one.is_account.then_some(Warning { id: "new", text, flag: strings::FLAG_NEW, compared: None }))
 }
 
 /// Where two values that look alike differ first.
