@@ -18,6 +18,9 @@ use crate::strings;
 use crate::tables::Tables;
 use crate::text::literal::one_line;
 
+/// Digits of a hidden value's fingerprint: enough that nobody finds another value for it by chance.
+const FINGERPRINT_DIGITS: usize = 16;
+
 /// Why the bytes cannot be approved, whatever else holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BytesFault {
@@ -38,6 +41,8 @@ pub struct Value {
     pub reading: Option<Reading>,
     /// How deep in the arguments it stands, from 0.
     pub depth: usize,
+    /// Where the schema keeps it from sight: what tells it apart from another value.
+    pub hidden: Option<String>,
 }
 
 /// A request, read.
@@ -98,7 +103,8 @@ impl Card {
         if let Ok(tool) = Name::parse(&card.listed.tool)
             && let Some(row) = tables.newest_row(mirror, &tool)?
         {
-            card.values = render::render(args, &row).unwrap_or_default().into_iter().skip(1).map(|node| value_of(node, args)).collect();
+            card.values =
+                render::render(args, &row).unwrap_or_default().into_iter().skip(1).map(|node| value_of(node, args, &row, &[])).collect();
             card.sentence = row.summary.as_ref().map(|summary| summary.pieces(args));
             card.row = Some(row);
         }
@@ -132,7 +138,8 @@ impl Card {
             && let Ok(nodes) = render::render(&members.args, row)
         {
             self.shown_sha256 = render::shown_sha256(&members.tool, &nodes).ok();
-            self.values = nodes.into_iter().skip(1).map(|node| value_of(node, &members.args)).collect();
+            let salt = members.salt.as_bytes();
+            self.values = nodes.into_iter().skip(1).map(|node| value_of(node, &members.args, row, salt)).collect();
             self.sentence = row.summary.as_ref().map(|summary| summary.pieces(&members.args));
         }
         let known = row.is_some() && self.shown_sha256.is_some();
@@ -203,7 +210,8 @@ impl Card {
 
     /// The values a person reads that are text, with what they are called.
     pub fn texts(&self) -> impl Iterator<Item = (&Value, &str)> {
-        self.values.iter().filter(|value| value.node.kind == render::NodeKind::String).map(|value| (value, value.node.literal.as_str()))
+        let is_read = |value: &&Value| value.node.kind == render::NodeKind::String && value.hidden.is_none();
+        self.values.iter().filter(is_read).map(|value| (value, value.node.literal.as_str()))
     }
 
     /// The value at a JSON pointer.
@@ -243,8 +251,16 @@ pub fn path_text(pointer: &str) -> String {
     text
 }
 
-fn value_of(node: Node, args: &Json) -> Value {
+fn value_of(node: Node, args: &Json, row: &Row, salt: &[u8]) -> Value {
     let reading = render::reading(&node, args);
+    let hidden = row.hides(&node.path).then(|| fingerprint(&node, salt));
     let depth = node.path.matches('/').count().saturating_sub(1);
-    Value { node, reading, depth }
+    Value { node, reading, depth, hidden }
+}
+
+/// Another value has another one; the request's own salt keeps a value from being guessed by it elsewhere.
+fn fingerprint(node: &Node, salt: &[u8]) -> String {
+    let text = format!("{}\0{}\0{}", node.path, node.kind.as_str(), node.literal);
+    let digest = Digest::of(&[b"vidimus.hidden.v1\0".as_slice(), salt, text.as_bytes()].concat()).to_string();
+    digest.chars().take(FINGERPRINT_DIGITS).collect()
 }

@@ -9,6 +9,7 @@ use vidimus_core::table::Row;
 use crate::mirror::{Mirror, MirrorFault, RequestRow};
 use crate::review::card::{Card, path_text};
 use crate::review::payee;
+use crate::strings;
 
 /// One difference, each side as its whole literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,18 +81,21 @@ fn differences(row: &Row, here: &FrozenRequest, there: &FrozenRequest) -> Option
     let here = literals(row, here)?;
     let mut there: BTreeMap<String, (NodeKind, String)> = literals(row, there)?.into_iter().collect();
     let (mut differences, mut same) = (Vec::new(), Vec::new());
+    let shown = |path: &str, literal: String| if row.hides(path) { strings::HIDDEN_BY_SCHEMA.to_owned() } else { literal };
     for (path, (kind, here)) in here {
         match there.remove(&path) {
-            None => differences.push(Difference::Added { path: path_text(&path), here }),
+            None => differences.push(Difference::Added { path: path_text(&path), here: shown(&path, here) }),
             Some(before) if before == (kind, here.clone()) => same.push(path_text(&path)),
             Some((before_kind, there)) => {
                 let numbers = kind == NodeKind::Number && before_kind == NodeKind::Number;
-                let times = if numbers { times(&there, &here) } else { None };
+                let times = if numbers && !row.hides(&path) { times(&there, &here) } else { None };
+                let (there, here) = (shown(&path, there), shown(&path, here));
                 differences.push(Difference::Changed { path: path_text(&path), there, here, times });
             }
         }
     }
-    differences.extend(there.into_iter().map(|(path, (_, there))| Difference::Removed { path: path_text(&path), there }));
+    differences
+        .extend(there.into_iter().map(|(path, (_, there))| Difference::Removed { path: path_text(&path), there: shown(&path, there) }));
     Some((differences, same))
 }
 

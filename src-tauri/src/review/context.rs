@@ -20,6 +20,8 @@ pub fn of(review: &Review, held_ms: u64, two_presses: bool) -> String {
             Some(Json::object([("path", value.node.path.as_str().into()), ("reading", text.into())]))
         })
         .collect();
+    let hidden: Vec<Json> =
+        card.values.iter().filter(|value| value.hidden.is_some()).map(|value| value.node.path.as_str().into()).collect();
     let count = |number: usize| Json::integer(u64::try_from(number).unwrap_or(0)).unwrap_or(Json::Null);
     let asked = review.question.as_ref().filter(|asked| asked.answered).map(|asked| asked.path().to_owned());
     let context = Json::object([
@@ -27,6 +29,7 @@ pub fn of(review: &Review, held_ms: u64, two_presses: bool) -> String {
         ("headline", card.headline().into()),
         ("warnings", warnings.into()),
         ("readings", readings.into()),
+        ("hidden", hidden.into()),
         ("friction", card.friction().as_str().into()),
         ("parts", count(review.parts.count())),
         ("parts_seen", count(review.seen.len())),

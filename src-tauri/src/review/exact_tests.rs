@@ -286,6 +286,38 @@ fn no_name_of_an_argument_hides_its_value() {
     }
 }
 
+/// `writeOnly` in the schema is the one way: the value stands in no view and in no comparison, and another one still looks other.
+#[test]
+fn what_the_schema_hides_is_hidden_everywhere_and_told() {
+    const SECRET: &str = "hunter2 and more";
+    let mut log = Log::founded_with_pay_invoice(&["billing-approver"]);
+    let before = log.freeze("pay_invoice", &invoice("\"pass_on\":\"the one before\""));
+    log.create(&before);
+    log.decide(&before, vidimus_core::decision::DecisionKind::Approve, None);
+    let request = log.request("pay_invoice", &invoice(&format!("\"pass_on\":\"{SECRET}\"")));
+    let other = log.request("pay_invoice", &invoice("\"pass_on\":\"hunter3 and more\""));
+    let (console, _directory) = log.console();
+    let mut shown = Vec::new();
+    for request in [&request, &other] {
+        let mut review = review(&console, request);
+        for view in View::ALL {
+            let frame = draw(&console, &mut review, view, 1);
+            let html = frame.document().html;
+            for part in ["hunter", "the one before", "68 75 6e 74 65 72"] {
+                assert!(!html.contains(part), "`{part}` stands in {view:?}");
+            }
+            if view == View::Rendered {
+                shown.push(packed(&arguments_of(&frame.content)));
+                assert!(packed(&frame.content.visible_text()).contains(&format!("~ pass_on {} →", strings::HIDDEN_BY_SCHEMA)));
+            }
+        }
+        let context = context::of(&review, 0, false);
+        assert!(context.contains(r#""hidden":["/pass_on"]"#) && !context.contains("hunter"), "{context}");
+    }
+    assert!(shown[0].contains("6 of 7 values shown, 1 hidden") && shown[0].contains("16 characters; another value"), "{}", shown[0]);
+    assert_ne!(shown[0], shown[1], "a change of the hidden value shows");
+}
+
 #[test]
 fn what_the_table_gives_no_name_is_shown_by_its_own_and_told() {
     let desk_of = desk(&invoice(r#""net":5,"metadata":{"on_behalf_of":"ACC-9","fee_account":"ACC-7"}"#));

@@ -1,5 +1,9 @@
 //! Where each value of the arguments stands in the bytes, so that another view of them opens at the same place.
 
+use std::ops::Range;
+
+use vidimus_core::render::NodeKind;
+
 use crate::limits::{HEX_ROWS_PER_PAGE, RAW_PAGE_BYTES};
 use crate::review::Review;
 use crate::review::page::View;
@@ -24,6 +28,22 @@ pub fn page_beside(review: &Review, from: View, page: usize, to: View) -> usize 
         }
         View::Raw | View::Hex => offset / bytes_of_page(to) + 1,
     }
+}
+
+/// Where the bytes of what the schema keeps from sight stand.
+pub fn hidden_in(review: &Review) -> Vec<Range<usize>> {
+    let values = &review.card.values;
+    if values.iter().all(|value| value.hidden.is_none()) {
+        return Vec::new();
+    }
+    let offsets = of_arguments(review.card.listed.frozen.as_deref().unwrap_or_default());
+    let places = values.iter().zip(offsets.iter().skip(1)).filter(|(value, _)| value.hidden.is_some());
+    places
+        .map(|(value, (from, to))| match value.node.kind {
+            NodeKind::String => from + 1..to - 1,
+            NodeKind::Number | NodeKind::True | NodeKind::False | NodeKind::Null | NodeKind::Object | NodeKind::Array => *from..*to,
+        })
+        .collect()
 }
 
 fn bytes_of_page(view: View) -> usize {

@@ -44,7 +44,7 @@ impl Parts {
         }
         for (index, value) in card.values.iter().enumerate() {
             let mut shown = Vec::new();
-            let long = value.node.kind == NodeKind::String && value.node.literal.chars().count() > PART_CHARS;
+            let long = value.hidden.is_none() && value.node.kind == NodeKind::String && value.node.literal.chars().count() > PART_CHARS;
             if long {
                 let all = blocks(&value.node.literal, PART_CHARS);
                 let of = all.len();
@@ -53,7 +53,7 @@ impl Parts {
                 shown.push(Shown::Value { index });
             }
             for shown in shown {
-                let length = if long { PART_CHARS } else { value.node.literal.chars().count() };
+                let length = if long { PART_CHARS } else { value.node.literal.chars().count().min(PART_CHARS) };
                 if on_page >= PARTS_PER_PAGE || characters + length > VALUE_PAGE_CHARS {
                     page += 1;
                     (on_page, characters) = (0, 0);

@@ -117,6 +117,7 @@ fn kind_of(value: &Value, frozen: &vidimus_core::frozen::FrozenRequest) -> Optio
         (Some(Format::Account), NodeKind::String) if matches!(value.reading, Some(Reading::Account { checked: Some(_), .. })) => {
             Some(Kind::Tail)
         }
+        (_, _) if value.hidden.is_some() => None,
         (_, NodeKind::String | NodeKind::Number) if !value.node.literal.trim().is_empty() => Some(Kind::Whole),
         _ => None,
     }

@@ -10,7 +10,7 @@ use crate::html::{Element, PageQuery, Tag, el};
 use crate::limits::{HEX_ROWS_PER_PAGE, RAW_PAGE_BYTES};
 use crate::review::Review;
 use crate::review::card::Value;
-use crate::review::offsets::{BYTES_PER_ROW, page_beside};
+use crate::review::offsets::{BYTES_PER_ROW, hidden_in, page_beside};
 use crate::review::page::View;
 use crate::review::parts::{Part, Shown};
 use crate::strings;
@@ -21,6 +21,9 @@ use crate::trusted::literal;
 
 /// Bytes of one line of the raw view.
 const RAW_LINE_BYTES: usize = 80;
+
+/// Stands for each character that the schema keeps from sight.
+const HIDDEN_SIGN: char = '•';
 
 /// How many pages a view has.
 pub fn pages(review: &Review, view: View) -> usize {
@@ -34,7 +37,8 @@ pub fn pages(review: &Review, view: View) -> usize {
 
 pub fn arguments(review: &Review, view: View, page: usize, pages: usize, zone: &TimeZone, now_ms: i64) -> Element {
     let count = review.card.values.len();
-    let shown = review.parts.values().len();
+    let hidden = |index: &usize| review.card.values.get(*index).is_some_and(|value| value.hidden.is_some());
+    let shown = review.parts.values().iter().filter(|index| !hidden(index)).count();
     let mut views = el(Tag::Nav).class("views").attr("aria-label", strings::VIEWS);
     for (index, other) in View::ALL.into_iter().enumerate() {
         let mut link = el(Tag::A)
@@ -136,6 +140,10 @@ fn drawn(tool: &str, value: &Value, zone: &TimeZone, now_ms: i64) -> Vec<Element
     let node = &value.node;
     let word = |text: &str| el(Tag::Div).class("value").child(literal::word(text));
     let note = |text: String| el(Tag::Div).class("note").text(text);
+    if let Some(fingerprint) = &value.hidden {
+        let characters = grouped_count(node.literal.chars().count());
+        return vec![word(strings::HIDDEN_BY_SCHEMA), note(strings::hidden_value(&characters, fingerprint))];
+    }
     match node.kind {
         NodeKind::Null | NodeKind::True | NodeKind::False => vec![word(&node.literal)],
         NodeKind::Object => vec![container("{}", strings::EMPTY_OBJECT, strings::members(node.count.unwrap_or(0)), node.count)],
@@ -233,6 +241,7 @@ fn raw(review: &Review, page: usize) -> Element {
     let text = review.card.listed.frozen.as_deref().unwrap_or_default();
     let mut block = el(Tag::Pre).class("bytes").attr("data-part", "raw").attr("tabindex", "0");
     let (from, to) = (page.saturating_sub(1) * RAW_PAGE_BYTES, page * RAW_PAGE_BYTES);
+    let hidden = hidden_in(review);
     let mut offset = 0;
     let mut line = String::new();
     let mut line_at = 0;
@@ -242,7 +251,7 @@ fn raw(review: &Review, page: usize) -> Element {
             if line.is_empty() {
                 line_at = offset;
             }
-            line.push(character);
+            line.push(if hidden.iter().any(|range| range.contains(&offset)) { HIDDEN_SIGN } else { character });
             if line.len() >= RAW_LINE_BYTES {
                 lines.push((line_at, std::mem::take(&mut line)));
             }
@@ -262,10 +271,17 @@ fn hex(review: &Review, page: usize) -> Element {
     let bytes = review.card.listed.frozen.as_deref().unwrap_or_default().as_bytes();
     let mut block = el(Tag::Pre).class("bytes hex").attr("data-part", "hex").attr("tabindex", "0");
     let rows = bytes.chunks(BYTES_PER_ROW).enumerate().skip(page.saturating_sub(1) * HEX_ROWS_PER_PAGE).take(HEX_ROWS_PER_PAGE);
+    let hidden = hidden_in(review);
     for (index, row) in rows {
-        let hex: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
-        let printable: String =
-            row.iter().map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '·' }).collect();
+        let is_hidden = |at: usize| hidden.iter().any(|range| range.contains(&(index * BYTES_PER_ROW + at)));
+        let hex: Vec<String> =
+            row.iter().enumerate().map(|(at, byte)| if is_hidden(at) { "••".to_owned() } else { format!("{byte:02x}") }).collect();
+        let drawn = |(at, byte): (usize, &u8)| match byte {
+            _ if is_hidden(at) => HIDDEN_SIGN,
+            b' '..=b'~' => char::from(*byte),
+            _ => '·',
+        };
+        let printable: String = row.iter().enumerate().map(drawn).collect();
         let width = BYTES_PER_ROW * 3;
         block = block
             .child(el(Tag::Span).class("offset").text(format!("{:08x}  ", index * BYTES_PER_ROW)))

@@ -6,6 +6,7 @@ use crate::text::money::grouped;
 texts! {
     NOT_GIVEN = "(not given)";
     EMPTY_TEXT = "(empty)";
+    HIDDEN_BY_SCHEMA = "hidden by the tool's schema";
     EMPTY_OBJECT = "(empty object)";
     EMPTY_LIST = "(empty list)";
     RIGHT_TO_LEFT = "right-to-left text";
@@ -138,6 +139,10 @@ pub fn lines(count: usize) -> String {
 
 pub fn characters(count: &str) -> String {
     format!("{count} characters")
+}
+
+pub fn hidden_value(characters: &str, fingerprint: &str) -> String {
+    format!("{characters} characters; another value would have another fingerprint than {fingerprint}")
 }
 
 pub fn need(quorum: u32, role: &str) -> String {

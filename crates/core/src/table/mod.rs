@@ -33,6 +33,7 @@ use crate::bytes::Digest;
 use crate::ids::{Effect, Name};
 use crate::json::Json;
 use crate::money;
+use crate::template::{ArgPath, Template};
 use fault::Report;
 use parse::{ReadRow, ReadTable};
 
@@ -66,6 +67,14 @@ impl Row {
     /// SHA-256 of the canonical form: the `row_sha256` of frozen requests and decisions.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether the value at a JSON pointer is kept from an approver's eyes: only where the schema marks it `writeOnly`, and never
+    /// what the row itself names for people. No name of an argument hides anything.
+    pub fn hides(&self, pointer: &str) -> bool {
+        let fields = self.fields.iter().map(|field| field.path.pointer());
+        let paths = self.summary.iter().flat_map(Template::paths).chain(&self.business).chain(&self.salient).map(ArgPath::pointer);
+        self.schema.hides(pointer) && !fields.chain(paths).any(|named| named == pointer)
     }
 
     /// Judges arguments under the schema; for money also that each amount is a whole number of an active currency.

@@ -131,6 +131,28 @@ impl Schema {
         self.branches(&nodes)
     }
 
+    /// Whether the value at a JSON pointer, or one that it lies in, is marked `writeOnly`.
+    ///
+    /// *Source*: JSON Schema Validation 2020-12, section 9.4.
+    pub(super) fn hides(&self, pointer: &str) -> bool {
+        let mut nodes = vec![&self.json];
+        for token in pointer.split('/').skip(1) {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let branches = self.branches(&nodes);
+            nodes = step(&branches, &name);
+            if let Ok(index) = name.parse::<usize>() {
+                let listed = |node: &&Json| node.member("prefixItems").and_then(Json::as_array).map_or(0, <[Json]>::len);
+                nodes.extend(branches.iter().filter_map(|node| node.member("prefixItems")?.as_array()?.get(index)));
+                nodes.extend(branches.iter().filter(|node| index >= listed(node)).filter_map(|node| node.member("items")));
+            }
+            nodes = self.branches(&nodes);
+            if nodes.iter().any(|node| node.member("writeOnly") == Some(&Json::Bool(true))) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// These nodes, and whatever they apply to the same value.
     fn branches<'s>(&'s self, nodes: &[&'s Json]) -> Vec<&'s Json> {
         let mut all: Vec<&Json> = nodes.to_vec();
@@ -335,5 +357,27 @@ mod tests {
         let schema = schema(r#"{"type":"string","pattern":"^(a+)+$"}"#);
         let hostile = Json::from(format!("{}!", "a".repeat(100_000)));
         assert_eq!(schema.validate(&hostile).expect_err("no match").len(), 1);
+    }
+
+    #[test]
+    fn only_what_is_marked_is_hidden() {
+        let schema = schema(
+            r##"{
+            "type": "object",
+            "properties": {
+                "api_key": {"type": "string"},
+                "pass_on": {"type": "string", "writeOnly": true},
+                "by_reference": {"$ref": "#/$defs/secret"},
+                "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"writeOnly": true}], "items": {"$ref": "#/$defs/secret"}},
+                "inside": {"type": "object", "properties": {"a/b": {"writeOnly": true}, "not": {"writeOnly": false}}},
+                "whole": {"type": "object", "writeOnly": true, "properties": {"x": {"type": "string"}}}
+            },
+            "$defs": {"secret": {"type": "string", "writeOnly": true}}
+        }"##,
+        );
+        let hidden = ["/pass_on", "/by_reference", "/pair/1", "/pair/7", "/inside/a~1b", "/whole", "/whole/x", "/whole/unnamed"];
+        let shown = ["", "/api_key", "/pair", "/pair/0", "/inside", "/inside/not", "/password", "/inside/secret"];
+        assert!(hidden.iter().all(|pointer| schema.hides(pointer)), "{hidden:?}");
+        assert!(shown.iter().all(|pointer| !schema.hides(pointer)), "{shown:?}");
     }
 }
