@@ -40,7 +40,7 @@ pub fn hidden_in(review: &Review) -> Vec<Range<usize>> {
     let places = values.iter().zip(offsets.iter().skip(1)).filter(|(value, _)| value.hidden.is_some());
     places
         .map(|(value, (from, to))| match value.node.kind {
-            NodeKind::String => from + 1..to - 1,
+            NodeKind::String => from + 1..to.saturating_sub(1),
             NodeKind::Number | NodeKind::True | NodeKind::False | NodeKind::Null | NodeKind::Object | NodeKind::Array => *from..*to,
         })
         .collect()
