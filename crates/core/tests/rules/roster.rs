@@ -132,6 +132,7 @@ fn a_person_has_so_many_keys_and_no_more() {
         match roster.with_keys(&keys) {
             Ok(next) => {
                 added += 2;
+                assert!(added <= KEYS_PER_PERSON_MAX, "one desktop too many");
                 roster = next;
             }
             Err(refusal) => {
