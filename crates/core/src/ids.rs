@@ -8,6 +8,7 @@ use crate::bytes::{Digest, serde_as_text};
 use crate::code::{Code, Refusal};
 use crate::limits::NAME_BYTES_MAX;
 use crate::sign::PublicKey;
+use crate::time::Timestamp;
 
 /// Crockford's alphabet: no I, L, O, U, so that a read-out id is heard one way.
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -26,7 +27,7 @@ fn crockford_decode(text: &str) -> Option<u128> {
     })
 }
 
-/// Implements one kind of id: a prefix and 128 random bits.
+/// Implements one kind of id: a prefix and 128 bits.
 macro_rules! random_id {
     ($(#[doc = $doc:literal])+ $name:ident, $prefix:literal) => {
         $(#[doc = $doc])+
@@ -74,6 +75,24 @@ random_id!(
     /// A call of an agent.
     CallId, "call_"
 );
+
+/// Implements ids that ascend with the time at which they were made, so that a ledger adds them where it added the last ones.
+macro_rules! ascending_id {
+    ($($name:ident),+) => {
+        $(impl $name {
+            /// The id of 48 bits of time (Unix milliseconds) and 80 random bits, which the caller took from the system's random
+            /// source: the layout of a ULID.
+            pub fn ascending(now: Timestamp, bits: [u8; 10]) -> $name {
+                let random = bits.iter().fold(0, |random: u128, byte| random << 8 | u128::from(*byte));
+                // A time is at least 0, and even the year 9999 takes 48 bits only.
+                $name(u128::from(now.as_ms().unsigned_abs()) << 80 | random)
+            }
+        })+
+    };
+}
+
+ascending_id!(RequestId, CallId);
+
 random_id!(
     /// A run: what an agent does in one go.
     RunId, "run_"
@@ -277,6 +296,17 @@ mod tests {
         {
             assert_eq!(refused.parse::<RequestId>().expect_err(refused).code, Code::IdMalformed);
         }
+    }
+
+    #[test]
+    fn what_is_made_later_sorts_behind_and_the_rest_is_random() {
+        let at = |ms, bits| RequestId::ascending(Timestamp::from_ms(ms).expect("a time"), bits);
+        // The example of the ULID specification: this time, and random bits that are all zero or all one.
+        assert_eq!(at(1_469_918_176_385, [0; 10]).to_string(), "req_01ARYZ6S410000000000000000");
+        assert_eq!(at(1_469_918_176_385, [0xff; 10]).to_string(), "req_01ARYZ6S41ZZZZZZZZZZZZZZZZ");
+        assert!(at(1_469_918_176_385, [0xff; 10]).to_string() < at(1_469_918_176_386, [0; 10]).to_string(), "as text, as in the ledger");
+        assert_eq!(RequestId::ascending(Timestamp::MAX, [1; 10]).to_string().parse(), Ok(RequestId::ascending(Timestamp::MAX, [1; 10])));
+        assert_ne!(at(7, *b"0123456789"), at(7, *b"0123456788"));
     }
 
     #[test]

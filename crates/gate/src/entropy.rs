@@ -2,6 +2,7 @@
 
 use vidimus_core::bytes::{Digest, Nonce, Salt, base64url_encode};
 use vidimus_core::ids::{CallId, PersonId, RequestId};
+use vidimus_core::time::Timestamp;
 
 /// The system's random source does not answer: nothing safe can follow.
 #[derive(Debug, thiserror::Error)]
@@ -28,13 +29,13 @@ pub fn nonce() -> Result<Nonce, NoEntropy> {
 }
 
 /// A fresh id of a call.
-pub fn call_id() -> Result<CallId, NoEntropy> {
-    bytes().map(CallId::from_random)
+pub fn call_id(now: Timestamp) -> Result<CallId, NoEntropy> {
+    bytes().map(|bits| CallId::ascending(now, bits))
 }
 
 /// A fresh id of an approval request.
-pub fn request_id() -> Result<RequestId, NoEntropy> {
-    bytes().map(RequestId::from_random)
+pub fn request_id(now: Timestamp) -> Result<RequestId, NoEntropy> {
+    bytes().map(|bits| RequestId::ascending(now, bits))
 }
 
 /// A fresh id of a person.

@@ -82,6 +82,14 @@ pub enum OpenError {
         /// The newest version this build knows.
         known: i64,
     },
+    /// A gate from before the first release wrote it.
+    #[error("the database has schema {found}, from before the first release, which began with {first}; begin a new ledger")]
+    SchemaOlder {
+        /// The version of the schema in the file.
+        found: i64,
+        /// The first version that any release reads.
+        first: i64,
+    },
     /// The file is a database of something else.
     #[error("`{}` is not a database of this gate; name another file", .0.display())]
     Foreign(PathBuf),
@@ -115,6 +123,7 @@ impl OpenError {
         match self {
             OpenError::InUse(_) => "database_in_use",
             OpenError::SchemaNewer { .. } => "schema_newer",
+            OpenError::SchemaOlder { .. } => "schema_older",
             OpenError::Foreign(_) => "database_foreign",
             OpenError::PragmaNotInForce { .. } => "pragma_not_in_force",
             OpenError::Io { .. } => "database_unreadable",

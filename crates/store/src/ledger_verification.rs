@@ -212,9 +212,11 @@ impl LedgerWalk {
     fn token_redeemed(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
         self.redeemed += 1;
         let jti = record.claim("jti_sha256").unwrap_or_default();
-        let same = find(db, "SELECT state, redeemed_at FROM tokens WHERE jti_sha256 = ?1", [jti], |row| {
-            Ok(row.get::<_, String>("state")? == "redeemed" && optional_time(row, "redeemed_at")? == Some(record.at))
-        })?;
+        let request = record.request.map(|request| request.to_string()).unwrap_or_default();
+        let same =
+            find(db, "SELECT state, redeemed_at FROM tokens WHERE request = ?1 AND jti_sha256 = ?2", [request.as_str(), jti], |row| {
+                Ok(row.get::<_, String>("state")? == "redeemed" && optional_time(row, "redeemed_at")? == Some(record.at))
+            })?;
         if same != Some(true) {
             return contradicted(format!("the token that was redeemed at {position} is not so in the ledger"));
         }
@@ -468,7 +470,8 @@ fn same_reconciliation(row: &Row<'_>, record: &AuditRecord) -> rusqlite::Result<
 
 fn token_minted(db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
     let jti = record.claim("jti_sha256").unwrap_or_default();
-    let same = find(db, "SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti], |row| {
+    let request = record.request.map(|request| request.to_string()).unwrap_or_default();
+    let same = find(db, "SELECT * FROM tokens WHERE request = ?1 AND jti_sha256 = ?2", [request.as_str(), jti], |row| {
         let claims = |column: &str| Ok::<_, rusqlite::Error>(Some(row.get::<_, String>(column)?.as_str()) == record.claim(column));
         let state: String = row.get("state")?;
         Ok(["minted", "redeemed", "dead"].contains(&state.as_str())

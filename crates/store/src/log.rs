@@ -109,11 +109,7 @@ pub(crate) fn sequence(db: &Connection, staging: Staging) -> Result<Head, StoreE
     for leaf in &leaves {
         // Every complete subtree is kept when it becomes complete, so that proofs read few hashes.
         for (node, hash) in frontier.append(*leaf) {
-            db.prepare_cached("INSERT INTO log_nodes (level, node, hash) VALUES (?1, ?2, ?3)")?.execute(params![
-                node.level,
-                to_i64(node.index)?,
-                hash.as_bytes()
-            ])?;
+            db.prepare_cached("INSERT INTO log_nodes (node, hash) VALUES (?1, ?2)")?.execute(params![number_of(node)?, hash.as_bytes()])?;
         }
     }
     let head = Head { size: before.size + leaves.len() as u64, root: frontier.root() };
@@ -146,11 +142,23 @@ fn insert_record(db: &Connection, position: u64, record: &Staged) -> Result<(), 
     Ok(())
 }
 
+/// A node's place in the order in which nodes become complete. The leaf `i` completes itself and, from the bottom up, the subtrees
+/// that it is the last leaf of; before it, `i` leaves have completed `2i - ones(i)` nodes.
+fn number_of(node: Node) -> Result<i64, StoreError> {
+    let beyond = || StoreError::corrupt("a node beyond 2^63");
+    if u32::from(node.level) >= u64::BITS {
+        return Err(beyond());
+    }
+    let leaves = (u128::from(node.index) + 1) << node.level;
+    let last = u64::try_from(leaves - 1).map_err(|_| beyond())?;
+    let before = (u128::from(last) * 2 - u128::from(last.count_ones())) + u128::from(node.level);
+    i64::try_from(before).map_err(|_| beyond())
+}
+
 /// The hash of a full node.
 pub(crate) fn read_node(db: &Connection, node: Node) -> Result<Digest, StoreError> {
-    let hash: [u8; 32] = db
-        .prepare_cached("SELECT hash FROM log_nodes WHERE level = ?1 AND node = ?2")?
-        .query_row(params![node.level, to_i64(node.index)?], |row| row.get(0))?;
+    let hash: [u8; 32] =
+        db.prepare_cached("SELECT hash FROM log_nodes WHERE node = ?1")?.query_row([number_of(node)?], |row| row.get(0))?;
     Ok(Digest::from_bytes(hash))
 }
 
@@ -168,4 +176,24 @@ fn head_of(size: i64, root: &str) -> Result<Head, StoreError> {
 /// A count as SQLite keeps it.
 pub(crate) fn to_i64(count: u64) -> Result<i64, StoreError> {
     i64::try_from(count).map_err(|_| StoreError::corrupt("a count above 2^63"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_numbered_as_they_become_complete() {
+        let mut frontier = Frontier::default();
+        let mut next = 0;
+        for leaf in 0..300_u32 {
+            for (node, _) in frontier.append(Digest::of(&leaf.to_be_bytes())) {
+                assert_eq!(number_of(node).expect("a number"), next, "{node:?}");
+                next += 1;
+            }
+        }
+        for beyond in [Node { level: 63, index: u64::MAX }, Node { level: 0, index: u64::MAX }, Node { level: 200, index: 0 }] {
+            assert!(matches!(number_of(beyond), Err(StoreError::Corrupt(_))), "{beyond:?}");
+        }
+    }
 }

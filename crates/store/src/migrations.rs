@@ -5,18 +5,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::{OpenError, StoreError};
 use crate::open::APPLICATION_ID;
 
-/// Each text brings the schema from the version of its index to the next one. Published texts are never edited.
-const MIGRATIONS: &[&str] = &[
-    include_str!("schema.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3_people.sql"),
-    include_str!("schema_4_reconciliation.sql"),
-    include_str!("schema_5_speed.sql"),
-    include_str!("schema_6_roster.sql"),
-    include_str!("schema_7_caps.sql"),
-    include_str!("schema_8_told.sql"),
-    include_str!("schema_9_seal.sql"),
-];
+/// The first text makes the schema of [`FIRST_VERSION`], each further one brings it to the next version. Texts of a release are never edited.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// The version that the first text makes. Those below it were never released, and no release reads them.
+const FIRST_VERSION: i64 = 10;
 
 /// A thing of the schema as the database describes it.
 type Described = (String, String, String, Option<String>);
@@ -37,15 +30,18 @@ pub(crate) fn is_untouched(db: &Connection) -> Result<bool, StoreError> {
 }
 
 /// The version of a file that has every migration.
-pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+pub(crate) const SCHEMA_VERSION: i64 = FIRST_VERSION + MIGRATIONS.len() as i64 - 1;
 
 /// Brings the file to [`SCHEMA_VERSION`], each step in a transaction of its own.
 pub(crate) fn migrate(db: &mut Connection) -> Result<(), OpenError> {
     let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let Some(missing) = usize::try_from(found).ok().and_then(|found| MIGRATIONS.get(found..)) else {
+    if found > SCHEMA_VERSION {
         return Err(OpenError::SchemaNewer { found, known: SCHEMA_VERSION });
-    };
-    for (version, text) in (found + 1..).zip(missing) {
+    }
+    if found != 0 && found < FIRST_VERSION {
+        return Err(OpenError::SchemaOlder { found, first: FIRST_VERSION });
+    }
+    for (version, text) in (FIRST_VERSION..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute_batch(text)?;
         tx.pragma_update(None, "user_version", version)?;

@@ -9,7 +9,7 @@ use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement, VerifiedDecision};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, PersonId, RequestId};
-use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::operation::OperationState;
 use vidimus_core::reconciliation::{self, GivenAnswer, Subject, VerifiedReconciliation};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::request::RequestState;
@@ -81,13 +81,14 @@ impl<'a> LogView<'a> {
         LogView { db }
     }
 
-    pub(crate) fn operation(&self, operation: &OperationKey) -> Result<OperationOnRecord, StoreError> {
-        let key = operation.to_string();
+    pub(crate) fn operation(&self, stored: &StoredOperation) -> Result<OperationOnRecord, StoreError> {
+        let (its, [request, operation]) = stored.records();
         let leaves = list(
             self.db,
-            "SELECT leaf FROM records WHERE operation = ?1 AND type IN (?2, ?3, ?4, ?5, ?6, ?7) ORDER BY position",
+            &format!("SELECT leaf FROM records WHERE {its} AND type IN (?3, ?4, ?5, ?6, ?7, ?8) ORDER BY position"),
             params![
-                key,
+                request,
+                operation,
                 RecordType::TokenRedeemed.as_str(),
                 RecordType::OperationChanged.as_str(),
                 RecordType::WriteIntended.as_str(),
@@ -105,13 +106,12 @@ impl<'a> LogView<'a> {
     }
 
     /// The answers of people to an operation's unknown outcome whose signatures hold today, in the order of the log.
-    pub(crate) fn answers(&self, operation: &OperationKey, subject: &Subject<'_>, roster: &Roster) -> Result<Vec<GivenAnswer>, StoreError> {
-        let key = operation.to_string();
-        let recorded = RecordType::ReconciliationRecorded;
+    pub(crate) fn answers(&self, stored: &StoredOperation, subject: &Subject<'_>, roster: &Roster) -> Result<Vec<GivenAnswer>, StoreError> {
+        let (its, [request, operation]) = stored.records();
         let leaves = list(
             self.db,
-            "SELECT leaf FROM records WHERE operation = ?1 AND type = ?2 ORDER BY position",
-            params![key, recorded.as_str()],
+            &format!("SELECT leaf FROM records WHERE {its} AND type = ?3 ORDER BY position"),
+            params![request, operation, RecordType::ReconciliationRecorded.as_str()],
             |row| row.get::<_, String>(0),
         )?;
         let mut answers = Vec::new();
@@ -120,7 +120,7 @@ impl<'a> LogView<'a> {
                 // A key that was stopped since counts for nothing; neither does an answer to something else.
                 let verified = reconciliation::verify(&envelope, roster).ok();
                 let ours = |verified: &VerifiedReconciliation| {
-                    verified.statement().operation == *operation && subject.same_bytes(verified.statement()).is_ok()
+                    verified.statement().operation == stored.operation && subject.same_bytes(verified.statement()).is_ok()
                 };
                 answers.extend(verified.filter(ours).map(|verified| verified.given()));
             }

@@ -130,7 +130,7 @@ pub(crate) fn readers(log: LogView<'_>, stored: &StoredOperation) -> Result<(Opt
             Ok((Some(request), stored.roles()))
         }
         Kind::Write => {
-            let on_record = log.operation(&stored.operation)?.write;
+            let on_record = log.operation(stored)?.write;
             Ok((None, on_record.map(|write| write.roles).unwrap_or_default()))
         }
     }
@@ -210,8 +210,10 @@ pub(crate) fn advance(tx: &mut Tx<'_>, stored: &StoredOperation, input: Operatio
             stored.now_at.attempt,
         ],
     )?;
-    if next.state != OperationState::Executing {
-        kill_tokens(tx, &stored.operation)?;
+    if let Kind::Money(request) = stored.kind
+        && next.state != OperationState::Executing
+    {
+        kill_tokens(tx, &request, &stored.operation)?;
     }
     match stored.kind {
         Kind::Money(request) => {
@@ -267,8 +269,11 @@ pub(crate) fn load_request(tx: &Tx<'_>, request: &RequestId) -> Result<StoredReq
 }
 
 /// A token that nothing may redeem any more.
-pub(crate) fn kill_tokens(tx: &Tx<'_>, operation: &OperationKey) -> Result<(), StoreError> {
-    tx.execute("UPDATE tokens SET state = 'dead' WHERE operation = ?1 AND state = 'minted'", [operation.to_string()])?;
+pub(crate) fn kill_tokens(tx: &Tx<'_>, request: &RequestId, operation: &OperationKey) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE tokens SET state = 'dead' WHERE request = ?1 AND operation = ?2 AND state = 'minted'",
+        [request.to_string(), operation.to_string()],
+    )?;
     Ok(())
 }
 

@@ -272,11 +272,12 @@ fn detail(
     let Some(gate) = in_force.gate(db)? else { return Ok(None) };
     let frozen = request.map(|request| StoredRequest::load(db, &request)).transpose()?.flatten().map(|request| request.frozen);
     let row = row_of(db, &gate, &stored, frozen.as_deref())?;
-    let on_record = log.operation(operation)?;
+    let on_record = log.operation(&stored)?;
+    let (its, [of_request, of_operation]) = stored.records();
     let leaves = list(
         db,
-        "SELECT position, leaf FROM records WHERE operation = ?1 AND type = ?2 ORDER BY position",
-        params![operation.to_string(), RecordType::ReconciliationRecorded.as_str()],
+        &format!("SELECT position, leaf FROM records WHERE {its} AND type = ?3 ORDER BY position"),
+        params![of_request, of_operation, RecordType::ReconciliationRecorded.as_str()],
         |row| Ok((count(row, "position")?, row.get::<_, String>("leaf")?)),
     )?;
     let mut answers = Vec::new();
@@ -456,7 +457,7 @@ fn judge_and_record(
     let roster = &gate.roster()?.roster;
     let verified = reconciliation::verify(&sent.envelope, roster)?;
     *approver = Some(verified.statement().approver);
-    let on_record = tx.log().operation(&stored.operation)?;
+    let on_record = tx.log().operation(stored)?;
     if on_record.state != Some(stored.now_at.state) {
         let known = on_record.state.map_or("nothing", OperationState::as_str);
         let message = format!("the ledger has the operation as `{}`, the log as `{known}`; compare both", stored.now_at.state);
@@ -508,7 +509,7 @@ fn judge(
         (Some(_), None) => (verified.statement().shown_sha256, None),
         (None, _) => (None, None),
     };
-    let answers = tx.log().answers(&stored.operation, subject, roster)?;
+    let answers = tx.log().answers(stored, subject, roster)?;
     let case = Case {
         operation: stored.operation,
         subject: *subject,
@@ -636,9 +637,10 @@ fn open(tx: &mut Tx<'_>, stored: &StoredOperation, person: PersonId) -> Attempt<
         return Ok(pages::standing(tx, &stored.operation)?.and_then(|(_, look_again_at)| look_again_at));
     }
     let Some((since, look_again_at)) = pages::opened(tx, &stored.operation)? else { return Ok(None) };
+    let (its, [of_request, of_operation]) = stored.records();
     let leaves = tx.list(
-        "SELECT leaf FROM records WHERE operation = ?1 AND type = ?2 AND at_ms >= ?3",
-        params![stored.operation.to_string(), RecordType::OperationOpened.as_str(), since.as_ms()],
+        &format!("SELECT leaf FROM records WHERE {its} AND type = ?3 AND at_ms >= ?4"),
+        params![of_request, of_operation, RecordType::OperationOpened.as_str(), since.as_ms()],
         |row| row.get::<_, String>(0),
     )?;
     let by = person.to_string();
@@ -656,7 +658,7 @@ fn open(tx: &mut Tx<'_>, stored: &StoredOperation, person: PersonId) -> Attempt<
 
 /// Whether this person may answer for the operation and has not said yet what happened.
 fn can_settle(tx: &mut Tx<'_>, stored: &StoredOperation, person: &PersonId) -> Attempt<bool> {
-    let on_record = tx.log().operation(&stored.operation)?;
+    let on_record = tx.log().operation(stored)?;
     let made = Made::load(tx, stored, &on_record)?;
     let subject = made.subject()?;
     let gate = tx.gate()?;
@@ -665,7 +667,7 @@ fn can_settle(tx: &mut Tx<'_>, stored: &StoredOperation, person: &PersonId) -> A
     if !holder.roles.iter().any(|role| subject.eligible(person, role, roster).is_ok()) {
         return Ok(false);
     }
-    let answers = tx.log().answers(&stored.operation, &subject, roster)?;
+    let answers = tx.log().answers(stored, &subject, roster)?;
     let last = answers.iter().rfind(|given| given.approver == *person && given.answer != Answer::Note);
     Ok(last.is_none_or(|given| given.answer == Answer::StillUnknown))
 }

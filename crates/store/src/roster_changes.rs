@@ -101,10 +101,10 @@ fn propose_again(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
         let Some(change) = change else { continue };
         // Keys that cannot come into this version any more must be brought by a new invite.
         let Ok(args) = change.to_args(roster) else { continue };
-        let again = RequestId::from_random(tx.random_bits());
+        let again = RequestId::ascending(tx.now, tx.random_bits());
         let proposal = Proposal {
             tool: ROSTER_CHANGE,
-            call: CallId::from_random(tx.random_bits()),
+            call: CallId::ascending(tx.now, tx.random_bits()),
             request: again,
             salt: tx.next_salt(),
             proposer: *change.person(),

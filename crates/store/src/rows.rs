@@ -121,6 +121,15 @@ impl StoredOperation {
         find(db, "SELECT * FROM operations WHERE operation = ?1", [operation.to_string()], StoredOperation::read)
     }
 
+    /// Finds its records among those of its request, where it has one: a condition, and what it takes as `?1` and `?2`.
+    pub(crate) fn records(&self) -> (&'static str, [Option<String>; 2]) {
+        let operation = Some(self.operation.to_string());
+        match self.kind {
+            Kind::Money(request) => ("request = ?1 AND operation = ?2", [Some(request.to_string()), operation]),
+            Kind::Write => ("?1 IS NULL AND request IS NULL AND operation = ?2", [None, operation]),
+        }
+    }
+
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<StoredOperation> {
         let attempt = u32::try_from(count(row, "attempt")?).unwrap_or(u32::MAX);
         Ok(StoredOperation {

@@ -16,9 +16,11 @@ CREATE TABLE gate (
 
 CREATE TABLE clock (
     one             INTEGER PRIMARY KEY CHECK (one = 1),
-    now_ms          INTEGER NOT NULL CHECK (now_ms >= 0)
+    now_ms          INTEGER NOT NULL CHECK (now_ms >= 0),
+    -- What the gate says of the end of its log and of this time, made with a key that lies outside the database.
+    seal            BLOB CHECK (seal IS NULL OR length(seal) = 32)
 ) STRICT;
-INSERT INTO clock VALUES (1, 0);
+INSERT INTO clock (one, now_ms) VALUES (1, 0);
 CREATE TRIGGER clock_never_runs_back BEFORE UPDATE ON clock WHEN NEW.now_ms < OLD.now_ms
     BEGIN SELECT RAISE(ABORT, 'the clock would run back'); END;
 
@@ -48,17 +50,22 @@ CREATE TABLE records (
     CHECK ((salt IS NULL) = (body IS NULL))
 ) STRICT;
 CREATE INDEX records_of_request ON records (request) WHERE request IS NOT NULL;
+-- A write has no request. The records of any other operation are found among those of its request, which lie together.
+CREATE INDEX records_of_write ON records (operation) WHERE operation IS NOT NULL AND request IS NULL;
+CREATE INDEX records_of_agent ON records (json_extract(leaf, '$.claims.agent')) WHERE type IN ('agent_added', 'agent_revoked');
+-- The chain of rosters is read from its records, not from the columns beside them.
+CREATE INDEX records_of_roster ON records (position)
+    WHERE type IN ('roster_changed', 'recovery_announced', 'recovery_vetoed', 'recovery_refused');
 CREATE TRIGGER records_are_kept BEFORE DELETE ON records
     BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
 CREATE TRIGGER leaves_never_change BEFORE UPDATE OF position, leaf ON records
     BEGIN SELECT RAISE(ABORT, 'a leaf never changes'); END;
 
+-- Every complete subtree, numbered in the order in which they become complete, so that each is added behind the last.
 CREATE TABLE log_nodes (
-    level           INTEGER NOT NULL CHECK (level BETWEEN 0 AND 63),
-    node            INTEGER NOT NULL CHECK (node >= 0),
-    hash            BLOB NOT NULL CHECK (length(hash) = 32),
-    PRIMARY KEY (level, node)
-) STRICT, WITHOUT ROWID;
+    node            INTEGER PRIMARY KEY CHECK (node >= 0),
+    hash            BLOB NOT NULL CHECK (length(hash) = 32)
+) STRICT;
 
 CREATE TABLE log_head (
     one             INTEGER PRIMARY KEY CHECK (one = 1),
@@ -78,25 +85,36 @@ CREATE TABLE checkpoints (
 
 -- Who.
 
+-- A person may have several desktops, so an invite and an enrolment are each of a desktop.
+
 CREATE TABLE invites (
     code_sha256     TEXT PRIMARY KEY,
-    kind            TEXT NOT NULL CHECK (kind IN ('genesis', 'person')),
-    person          TEXT NOT NULL UNIQUE,
+    kind            TEXT NOT NULL CHECK (kind IN ('genesis', 'person', 'device')),
+    person          TEXT NOT NULL,
     name            TEXT NOT NULL,
     roles           TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
     expires_at      INTEGER NOT NULL,
     used_at         INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX one_invite_a_new_person ON invites (person) WHERE kind <> 'device';
 
 CREATE TABLE enrolments (
-    person          TEXT PRIMARY KEY REFERENCES invites (person),
+    device_sha256   TEXT PRIMARY KEY,
+    person          TEXT NOT NULL,
     approval_key    TEXT NOT NULL UNIQUE,
     device_key      TEXT NOT NULL UNIQUE,
-    device_sha256   TEXT NOT NULL UNIQUE,
     request         TEXT REFERENCES requests (request),
     CHECK (approval_key <> device_key)
 ) STRICT;
+CREATE INDEX enrolments_of_request ON enrolments (request) WHERE request IS NOT NULL;
+
+CREATE TABLE recoveries (
+    recovery_sha256 TEXT PRIMARY KEY,
+    effective_at    INTEGER NOT NULL,
+    waiting         INTEGER NOT NULL CHECK (waiting IN (0, 1))
+) STRICT;
+CREATE INDEX recoveries_waiting ON recoveries (effective_at) WHERE waiting = 1;
 
 CREATE TABLE agents (
     agent             TEXT PRIMARY KEY,
@@ -105,6 +123,8 @@ CREATE TABLE agents (
     credential_sha256 TEXT NOT NULL UNIQUE,
     run               TEXT NOT NULL UNIQUE,
     created_at        INTEGER NOT NULL,
+    -- When its credential was taken back. The log says so too, and is the one that is believed.
+    revoked_at        INTEGER,
     CHECK (parent IS NULL OR parent <> agent)
 ) STRICT;
 
@@ -141,6 +161,8 @@ CREATE TABLE calls (
     says            TEXT,
     created_at      INTEGER NOT NULL,
     joins           INTEGER NOT NULL DEFAULT 0,
+    -- Whether whoever sent it was told its id. A start takes those whose gate died before for gone, until they ask again.
+    told            INTEGER NOT NULL DEFAULT 0 CHECK (told IN (0, 1)),
     CHECK ((agent IS NULL) <> (proposer IS NULL)),
     CHECK ((agent IS NULL) = (run IS NULL))
 ) STRICT;
@@ -154,7 +176,7 @@ CREATE TABLE requests (
     state           TEXT NOT NULL CHECK (state IN
                         ('pending', 'approved', 'consumed', 'denied', 'expired', 'withdrawn', 'stale', 'revoked')),
     frozen          TEXT NOT NULL,
-    request_sha256  TEXT NOT NULL UNIQUE,
+    request_sha256  TEXT NOT NULL,
     args_sha256     TEXT NOT NULL,
     row_sha256      TEXT NOT NULL,
     business_sha256 TEXT,
@@ -165,9 +187,16 @@ CREATE TABLE requests (
     expires_max_at  INTEGER NOT NULL,
     quorum_at       INTEGER,
     ended_at        INTEGER,
+    -- Why it ended, for its agent.
+    end_code        TEXT,
     denial_kind     TEXT,
     denial_note     TEXT,
     denial_role     TEXT,
+    -- Whose agent is gone without having had the call's id: until when it may come back.
+    orphaned_until  INTEGER,
+    -- When it is passed on if it still waits, and the record that says that it was.
+    escalate_at     INTEGER,
+    escalated_position INTEGER,
     CHECK (created_at < waits_until AND waits_until <= expires_max_at),
     CHECK (effect_open = 1 OR state NOT IN ('pending', 'approved')),
     CHECK (effect_open = 0 OR state IN ('pending', 'approved', 'consumed')),
@@ -181,6 +210,10 @@ CREATE UNIQUE INDEX one_open_business_effect ON requests (business_sha256)
 CREATE INDEX requests_by_business ON requests (business_sha256, created_at) WHERE business_sha256 IS NOT NULL;
 CREATE INDEX requests_waiting ON requests (state, waits_until) WHERE state IN ('pending', 'approved');
 CREATE INDEX requests_by_age ON requests (created_at);
+-- A record's insert asks which requests point at it (a deferred foreign key): without this it scans them all.
+CREATE INDEX requests_by_position ON requests (position);
+CREATE INDEX requests_orphaned ON requests (orphaned_until) WHERE orphaned_until IS NOT NULL;
+CREATE INDEX requests_to_escalate ON requests (escalate_at) WHERE escalate_at IS NOT NULL;
 CREATE TRIGGER frozen_never_changes
     BEFORE UPDATE OF request, call, tool, frozen, request_sha256, args_sha256, row_sha256, business_sha256, created_at, expires_max_at ON requests
     BEGIN SELECT RAISE(ABORT, 'a frozen request never changes'); END;
@@ -190,18 +223,9 @@ CREATE TRIGGER final_request_never_changes BEFORE UPDATE OF state ON requests
 CREATE TRIGGER requests_are_kept BEFORE DELETE ON requests
     BEGIN SELECT RAISE(ABORT, 'a request is never deleted'); END;
 
-CREATE TABLE decision_challenges (
-    challenge_sha256 TEXT PRIMARY KEY,
-    request          TEXT NOT NULL REFERENCES requests (request),
-    key_sha256       TEXT NOT NULL,
-    issued_at        INTEGER NOT NULL,
-    used_at          INTEGER
-) STRICT;
-CREATE INDEX decision_challenges_of_key ON decision_challenges (key_sha256, issued_at);
-
 CREATE TABLE decisions (
-    decision_sha256 TEXT PRIMARY KEY,
     request         TEXT NOT NULL REFERENCES requests (request),
+    decision_sha256 TEXT NOT NULL,
     decision        TEXT NOT NULL CHECK (decision IN ('approve', 'deny', 'retract', 'revoke', 'more_time')),
     approver        TEXT NOT NULL,
     role            TEXT NOT NULL,
@@ -212,9 +236,9 @@ CREATE TABLE decisions (
     state_after     TEXT NOT NULL,
     given           INTEGER NOT NULL,
     needed          INTEGER NOT NULL,
+    PRIMARY KEY (request, decision_sha256),
     CHECK (standing = 0 OR decision = 'approve')
 ) STRICT;
-CREATE INDEX decisions_of_request ON decisions (request, position);
 CREATE UNIQUE INDEX one_standing_approval ON decisions (request, approver) WHERE standing = 1;
 CREATE UNIQUE INDEX one_denial ON decisions (request) WHERE decision = 'deny';
 CREATE TRIGGER decisions_never_change BEFORE UPDATE OF decision_sha256, request, decision, approver, role, key_sha256, envelope ON decisions
@@ -261,7 +285,8 @@ CREATE TRIGGER operations_are_kept BEFORE DELETE ON operations
     BEGIN SELECT RAISE(ABORT, 'an operation is never deleted'); END;
 
 CREATE TABLE tokens (
-    jti_sha256      TEXT PRIMARY KEY,
+    request         TEXT NOT NULL REFERENCES requests (request),
+    jti_sha256      TEXT NOT NULL,
     operation       TEXT NOT NULL REFERENCES operations (operation),
     attempt         INTEGER NOT NULL CHECK (attempt >= 1),
     audience        TEXT NOT NULL,
@@ -270,19 +295,77 @@ CREATE TABLE tokens (
     expires_at      INTEGER NOT NULL,
     state           TEXT NOT NULL CHECK (state IN ('minted', 'redeemed', 'dead')),
     redeemed_at     INTEGER,
+    PRIMARY KEY (request, jti_sha256),
     CHECK ((redeemed_at IS NOT NULL) = (state = 'redeemed')),
     CHECK (issued_at < expires_at)
 ) STRICT;
-CREATE UNIQUE INDEX one_token_an_attempt ON tokens (operation, attempt) WHERE state <> 'dead';
+CREATE UNIQUE INDEX one_token_an_attempt ON tokens (request, attempt) WHERE state <> 'dead';
 CREATE TRIGGER used_tokens_never_change BEFORE UPDATE ON tokens WHEN OLD.state <> 'minted'
     BEGIN SELECT RAISE(ABORT, 'a used token never changes'); END;
 
-CREATE TABLE evidence (
-    evidence        INTEGER PRIMARY KEY,
-    operation       TEXT NOT NULL REFERENCES operations (operation),
-    attempt         INTEGER NOT NULL,
+-- What counts under the caps of rows: one entry an operation, made with it, never deleted.
+
+CREATE TABLE reservations (
+    operation       TEXT PRIMARY KEY REFERENCES operations (operation),
+    tool            TEXT NOT NULL,
+    agent           TEXT NOT NULL,
+    run             TEXT NOT NULL,
     at_ms           INTEGER NOT NULL,
-    answer          TEXT NOT NULL,
-    result          TEXT,
-    detail          TEXT
+    currency        TEXT,
+    amount_minor    INTEGER CHECK (amount_minor >= 0),
+    -- What of the amount counts still.
+    kept_minor      INTEGER CHECK (kept_minor BETWEEN 0 AND amount_minor),
+    counts          INTEGER NOT NULL CHECK (counts IN (0, 1)),
+    CHECK ((currency IS NULL) = (amount_minor IS NULL) AND (amount_minor IS NULL) = (kept_minor IS NULL))
 ) STRICT;
+CREATE INDEX reservations_of_run ON reservations (tool, agent, run) WHERE counts = 1;
+CREATE INDEX reservations_of_agent ON reservations (tool, agent, at_ms) WHERE counts = 1;
+CREATE INDEX reservations_of_day ON reservations (tool, at_ms) WHERE counts = 1;
+CREATE TRIGGER reservations_are_kept BEFORE DELETE ON reservations
+    BEGIN SELECT RAISE(ABORT, 'a reservation is never deleted'); END;
+CREATE TRIGGER reservations_only_fall BEFORE UPDATE ON reservations
+    WHEN NEW.operation <> OLD.operation OR NEW.tool <> OLD.tool OR NEW.agent <> OLD.agent OR NEW.run <> OLD.run OR NEW.at_ms <> OLD.at_ms
+        OR NEW.currency IS NOT OLD.currency OR NEW.amount_minor IS NOT OLD.amount_minor
+        OR NEW.kept_minor > OLD.kept_minor OR NEW.counts > OLD.counts
+    BEGIN SELECT RAISE(ABORT, 'a reservation only falls'); END;
+
+-- What people answer to unknown outcomes, and who is told of them.
+
+CREATE TABLE operation_challenges (
+    challenge_sha256 TEXT PRIMARY KEY,
+    operation        TEXT NOT NULL REFERENCES operations (operation),
+    key_sha256       TEXT NOT NULL,
+    issued_at        INTEGER NOT NULL,
+    used_at          INTEGER
+) STRICT;
+CREATE INDEX operation_challenges_of_key ON operation_challenges (key_sha256, issued_at);
+
+-- Kept for the stored receipt. What is counted is read from the log's signed envelopes.
+CREATE TABLE reconciliations (
+    reconciliation_sha256 TEXT PRIMARY KEY,
+    operation        TEXT NOT NULL REFERENCES operations (operation),
+    envelope         TEXT NOT NULL,
+    position         INTEGER NOT NULL UNIQUE REFERENCES records (position) DEFERRABLE INITIALLY DEFERRED,
+    state_after      TEXT NOT NULL,
+    given            INTEGER NOT NULL,
+    needed           INTEGER NOT NULL,
+    conflict         INTEGER NOT NULL CHECK (conflict IN (0, 1))
+) STRICT;
+CREATE TRIGGER reconciliations_never_change BEFORE UPDATE ON reconciliations
+    BEGIN SELECT RAISE(ABORT, 'a recorded answer never changes'); END;
+
+CREATE TABLE pages (
+    page            INTEGER PRIMARY KEY,
+    reason          TEXT NOT NULL,
+    request         TEXT,
+    operation       TEXT,
+    tool            TEXT,
+    roles           TEXT NOT NULL,
+    since           INTEGER NOT NULL,
+    armed_at        INTEGER NOT NULL,
+    due_at          INTEGER,
+    look_again_at   INTEGER,
+    count           INTEGER NOT NULL DEFAULT 0 CHECK (count >= 0)
+) STRICT;
+CREATE UNIQUE INDEX one_page_a_matter ON pages (reason, coalesce(request, ''), coalesce(operation, ''));
+CREATE INDEX pages_due ON pages (due_at) WHERE due_at IS NOT NULL;

@@ -108,7 +108,7 @@ const ALL_UNKNOWN: &str =
 const TO_MINT: &str = "SELECT operation FROM operations JOIN requests USING (request)
     WHERE operations.state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND operations.state = 'reserved'
       AND requests.state = 'approved' AND mint_at <= ?1 AND orphaned_until IS NULL AND NOT EXISTS
-        (SELECT 1 FROM tokens WHERE tokens.operation = operations.operation AND tokens.state = 'minted' AND tokens.expires_at > ?1)
+        (SELECT 1 FROM tokens WHERE tokens.request = operations.request AND tokens.state = 'minted' AND tokens.expires_at > ?1)
     ORDER BY mint_at LIMIT ?2";
 
 /// An outcome in doubt is looked at no later than its row says, counted from this start: no column lets it wait for ever.
@@ -257,7 +257,7 @@ fn gate_owned(stored: &StoredOperation) -> bool {
 /// What is safe for an operation whose outcome is unknown, from today's row and everything that was decided.
 pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stored: &StoredOperation) -> Result<NextStep, StoreError> {
     let Some(row) = in_force(gate, stored) else { return Ok(NextStep::GiveUp) };
-    let on_record = log.operation(&stored.operation)?;
+    let on_record = log.operation(stored)?;
     let checks_hold = match stored.kind {
         Kind::Money(request) => {
             let request = StoredRequest::load(log.db, &request)?;
@@ -310,13 +310,14 @@ fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<Due, S
 fn next_of(db: &Connection, now: Timestamp, gate: &GateState, key: &str) -> Result<(StoredOperation, NextStep), StoreError> {
     let stored = each::operation(db, key)?;
     let next = next_step(LogView::of(db), now, gate, &stored)?;
-    let waits = next == NextStep::AttemptAgain && has_live_token(db, &stored.operation, now.as_ms())?;
+    let waits = next == NextStep::AttemptAgain && has_live_token(db, &stored, now.as_ms())?;
     Ok((stored, if waits { NextStep::GiveUp } else { next }))
 }
 
-fn has_live_token(db: &Connection, operation: &OperationKey, now: i64) -> Result<bool, StoreError> {
-    let sql = "SELECT 1 FROM tokens WHERE operation = ?1 AND state = 'minted' AND expires_at > ?2";
-    Ok(db.prepare_cached(sql)?.exists(params![operation.to_string(), now])?)
+fn has_live_token(db: &Connection, stored: &StoredOperation, now: i64) -> Result<bool, StoreError> {
+    let Kind::Money(request) = stored.kind else { return Ok(false) };
+    let sql = "SELECT 1 FROM tokens WHERE request = ?1 AND state = 'minted' AND expires_at > ?2";
+    Ok(db.prepare_cached(sql)?.exists(params![request.to_string(), now])?)
 }
 
 /// Until when the provider remembers the key of an operation that was first redeemed at `first`; `None` where no attempt rests on that.

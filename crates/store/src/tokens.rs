@@ -228,7 +228,7 @@ fn check_mint(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &
     let gate = tx.gate()?;
     match stored.now_at.state {
         OperationState::Reserved => {}
-        OperationState::Unknown if attempts_denied(tx, stored)?.is_some() => tx.log().operation(&stored.operation)?.agrees(stored)?,
+        OperationState::Unknown if attempts_denied(tx, stored)?.is_some() => tx.log().operation(stored)?.agrees(stored)?,
         OperationState::Unknown => match next_step(tx.log(), tx.now, &gate, stored)? {
             NextStep::AttemptAgain => {}
             NextStep::AskStatus | NextStep::GiveUp => {
@@ -309,7 +309,7 @@ pub(crate) fn still_holds(
     if stored.operation != OperationKey::money(&members.tool, &members.request, &request.frozen.args_sha256()) {
         return refuse(Code::BytesDiffer, "the operation was reserved for another tool, request or other arguments; nothing runs");
     }
-    log.operation(&stored.operation)?.agrees(stored)?;
+    log.operation(stored)?.agrees(stored)?;
     Ok(digests)
 }
 
@@ -342,7 +342,7 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, stored: &StoredOperation, request: &Store
 
 /// What the log has of an open operation whose attempts or outcome the ledger denies.
 fn attempts_denied(tx: &Tx<'_>, stored: &StoredOperation) -> Result<Option<OperationOnRecord>, StoreError> {
-    let on_record = tx.log().operation(&stored.operation)?;
+    let on_record = tx.log().operation(stored)?;
     let open = matches!(stored.now_at.state, OperationState::Reserved | OperationState::Unknown);
     Ok((open && on_record.attempts > 0 && on_record.agrees(stored).is_err()).then_some(on_record))
 }
@@ -366,7 +366,7 @@ fn hand_to_person(
     on_record: &OperationOnRecord,
     refusal: &Refusal,
 ) -> Result<(), StoreError> {
-    kill_tokens(tx, &stored.operation)?;
+    kill_tokens(tx, &request.request, &stored.operation)?;
     let in_doubt = Operation { state: OperationState::Unknown, attempt: on_record.attempts.max(stored.now_at.attempt) };
     let first_sent_at = on_record.first_redeemed_at.or(stored.first_sent_at);
     tx.execute_one(
@@ -393,7 +393,7 @@ fn hand_to_person(
 }
 
 fn insert_token(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request: &StoredRequest, decisions: &[Digest]) -> Attempt<Minted> {
-    kill_tokens(tx, &stored.operation)?;
+    kill_tokens(tx, &request.request, &stored.operation)?;
     let members = request.frozen.members();
     let minted = Minted {
         audience: mint.audience.clone(),
@@ -408,9 +408,10 @@ fn insert_token(tx: &mut Tx<'_>, mint: &Mint, stored: &StoredOperation, request:
         frozen: String::from_utf8(request.frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?,
     };
     tx.execute_one(
-        "INSERT INTO tokens (jti_sha256, operation, attempt, audience, args_sha256, issued_at, expires_at, state)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'minted')",
+        "INSERT INTO tokens (request, jti_sha256, operation, attempt, audience, args_sha256, issued_at, expires_at, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'minted')",
         params![
+            minted.request.to_string(),
             mint.jti_sha256.to_string(),
             minted.operation.to_string(),
             minted.attempt,
@@ -460,7 +461,8 @@ struct Presented {
 fn presented(tx: &Tx<'_>, redeem: &Redeem) -> Attempt<Presented> {
     let claims = redeem.token.claims();
     let jti_sha256 = redeem.token.jti_sha256();
-    let token = tx.find("SELECT * FROM tokens WHERE jti_sha256 = ?1", [jti_sha256.to_string()], |row| {
+    let named = params![claims.request.to_string(), jti_sha256.to_string()];
+    let token = tx.find("SELECT * FROM tokens WHERE request = ?1 AND jti_sha256 = ?2", named, |row| {
         Ok(StoredToken {
             operation: parsed(row, "operation")?,
             attempt: row.get("attempt")?,
@@ -505,7 +507,7 @@ fn presented(tx: &Tx<'_>, redeem: &Redeem) -> Attempt<Presented> {
 /// not begin after that, and whoever is paused in between must find the lease over.
 fn lease_within_the_key(tx: &Tx<'_>, gate: &GateState, stored: &StoredOperation, lease_s: u64) -> Attempt<Timestamp> {
     let lease_until = lease_end(tx.now, lease_s);
-    let first = tx.log().operation(&stored.operation)?.first_redeemed_at.unwrap_or(tx.now);
+    let first = tx.log().operation(stored)?.first_redeemed_at.unwrap_or(tx.now);
     let Some(key_ends_at) = in_force(gate, stored).and_then(|row| key_ends_at(row, first)) else { return Ok(lease_until) };
     if tx.now >= key_ends_at {
         let message = format!("the provider may have forgotten the operation's key at {key_ends_at}; a person must find out what happened");
@@ -525,8 +527,8 @@ pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed
     referents_hold(&request, &redeem.referents)?;
     let lease_until = lease_within_the_key(tx, &gate, &stored, redeem.lease_s)?;
     let swapped = tx.execute(
-        "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE jti_sha256 = ?2 AND state = 'minted'",
-        params![tx.now.as_ms(), jti_sha256.to_string()],
+        "UPDATE tokens SET state = 'redeemed', redeemed_at = ?1 WHERE request = ?2 AND jti_sha256 = ?3 AND state = 'minted'",
+        params![tx.now.as_ms(), request.request.to_string(), jti_sha256.to_string()],
     )?;
     if swapped != 1 {
         return refuse(Code::TokenAlreadyRedeemed, "the token was redeemed before; read the operation's outcome");

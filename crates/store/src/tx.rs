@@ -235,10 +235,10 @@ impl<'b> Tx<'b> {
         Salt::from_bytes(*self.derive("vidimus.store.salt.v1").as_bytes())
     }
 
-    /// 128 bits for an id that a use case needs beside those it was given.
-    pub(crate) fn random_bits(&mut self) -> [u8; 16] {
-        let mut bits = [0; 16];
-        bits.copy_from_slice(&self.derive("vidimus.store.id.v1").as_bytes()[..16]);
+    /// The random part of an id that a use case needs beside those it was given.
+    pub(crate) fn random_bits(&mut self) -> [u8; 10] {
+        let mut bits = [0; 10];
+        bits.copy_from_slice(&self.derive("vidimus.store.id.v1").as_bytes()[..10]);
         bits
     }
 

@@ -63,7 +63,7 @@ fn intend(tx: &mut Tx<'_>, operation: &OperationKey, lease_s: u64) -> Attempt<Wr
         return refuse(Code::OperationStateWrong, "no further attempt is safe; ask the provider or a person");
     }
     let args = args_on_record(tx.log(), operation)?;
-    let first = tx.log().operation(operation)?.first_redeemed_at;
+    let first = tx.log().operation(&stored)?.first_redeemed_at;
     let key_ends_at = first.zip(in_force(&gate, &stored)).and_then(|(first, row)| key_ends_at(row, first));
     let lease_until = key_ends_at.map_or(lease_end(tx.now, lease_s), |end| end.min(lease_end(tx.now, lease_s)));
     stored.args = Some(args.clone());
@@ -92,7 +92,7 @@ pub(crate) fn still_holds(
 fn args_on_record(log: LogView<'_>, operation: &OperationKey) -> Result<String, StoreError> {
     let found = find(
         log.db,
-        "SELECT leaf, salt, body FROM records WHERE operation = ?1 AND type = ?2 ORDER BY position LIMIT 1",
+        "SELECT leaf, salt, body FROM records WHERE operation = ?1 AND request IS NULL AND type = ?2 ORDER BY position LIMIT 1",
         params![operation.to_string(), RecordType::WriteIntended.as_str()],
         |row| Ok((row.get::<_, String>("leaf")?, Body { salt: parsed(row, "salt")?, text: row.get("body")? })),
     )?;

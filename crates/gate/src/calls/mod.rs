@@ -21,6 +21,7 @@ use vidimus_core::standing::Standing;
 use vidimus_core::table::{self, Row, SchemaFault, Table};
 use vidimus_store::{AgentIdentity, CallReceived, FreezeCall, FreezeOutcome, StoreError};
 
+use crate::clock;
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
@@ -75,7 +76,7 @@ impl Gate {
         // Without them the call can only join an earlier one.
         let referents = self.referents(table, row, args).await.ok();
         let freeze = FreezeCall {
-            request: entropy::request_id()?,
+            request: entropy::request_id(clock::now())?,
             salt: entropy::salt()?,
             row_sha256: row.digest(),
             args: args.clone(),
@@ -128,7 +129,7 @@ impl Gate {
     /// The call as the store keeps it, under a fresh id.
     fn received(&self, agent: &AgentIdentity, row: &Row, call: &CallRequest) -> Result<CallReceived, CallFault> {
         Ok(CallReceived {
-            call: entropy::call_id()?,
+            call: entropy::call_id(clock::now())?,
             agent: agent.agent.clone(),
             run: call.run,
             call_key: call.call_key.clone(),

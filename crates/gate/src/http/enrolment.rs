@@ -72,7 +72,7 @@ pub async fn enrol(
             gate.store.enrol_genesis(moment, enrolment).await?
         }
         None => {
-            let (call, request, salt) = (entropy::call_id()?, entropy::request_id()?, entropy::salt()?);
+            let (call, request, salt) = (entropy::call_id(moment.now)?, entropy::request_id(moment.now)?, entropy::salt()?);
             let admission = ProposeAdmission { code_sha256, label: body.label, approval, device, call, request, salt };
             gate.store.propose_admission(moment, admission).await?
         }

@@ -72,14 +72,15 @@ pub async fn propose(
         Ok(change) => change,
         Err(refusal) => return Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     };
+    let moment = gate.moment()?;
     let proposal = ProposeChange {
         proposer: session.person,
         change,
-        call: entropy::call_id()?,
-        request: entropy::request_id()?,
+        call: entropy::call_id(moment.now)?,
+        request: entropy::request_id(moment.now)?,
         salt: entropy::salt()?,
     };
-    match gate.store.propose_roster_change(gate.moment()?, proposal).await? {
+    match gate.store.propose_roster_change(moment, proposal).await? {
         ProposedOutcome::Waiting(request) => Ok((StatusCode::CREATED, Json(ProposalAnswer { request }))),
         ProposedOutcome::Refused(refusal) => Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     }

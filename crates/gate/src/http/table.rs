@@ -42,14 +42,15 @@ pub async fn propose(
         Ok(proposal) => proposal,
         Err(refusal) => return Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     };
+    let moment = gate.moment()?;
     let propose = ProposeTable {
         proposer: session.person,
         text: table,
-        call: entropy::call_id()?,
-        request: entropy::request_id()?,
+        call: entropy::call_id(moment.now)?,
+        request: entropy::request_id(moment.now)?,
         salt: entropy::salt()?,
     };
-    match gate.store.propose_table(gate.moment()?, propose).await? {
+    match gate.store.propose_table(moment, propose).await? {
         ProposeTableOutcome::Waiting(proposed) => Ok((StatusCode::CREATED, Json(answer(proposed)))),
         ProposeTableOutcome::Faulty(faults) => {
             let refusal = faulty(&faults);

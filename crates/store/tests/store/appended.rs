@@ -33,7 +33,7 @@ async fn the_same_approval_again_and_the_operation_set_back_do_not_follow() {
     let position = gate.size().await - 1;
     let again = format!(
         "CREATE TABLE forged AS SELECT * FROM decisions; DROP TABLE decisions; ALTER TABLE forged RENAME TO decisions;
-         INSERT INTO decisions SELECT decision_sha256, request, decision, approver, role, key_sha256, envelope, standing, {position}, state_after,
+         INSERT INTO decisions SELECT request, decision_sha256, decision, approver, role, key_sha256, envelope, standing, {position}, state_after,
          given, needed FROM decisions WHERE request = '{}'; {SET_BACK}",
         approval.request.expect("a request")
     );

@@ -27,16 +27,18 @@ async fn a_second_gate_on_the_same_file_refuses_and_a_closed_one_frees_it() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_and_a_foreign_file_are_refused_untouched() {
+async fn a_newer_or_older_schema_and_a_foreign_file_are_refused_untouched() {
     let gate = Gate::initialised().await;
     gate.store.close();
-    let db = rusqlite::Connection::open(gate.path()).expect("a database");
-    db.pragma_update(None, "user_version", 999).expect("a pragma");
-    drop(db);
-    assert_eq!(code(Store::open(&gate.path(), seal_key())), "schema_newer");
-    let db = rusqlite::Connection::open(gate.path()).expect("a database");
-    let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a pragma");
-    assert_eq!(version, 999);
+    for (version, expected) in [(999, "schema_newer"), (9, "schema_older"), (-1, "schema_older")] {
+        let db = rusqlite::Connection::open(gate.path()).expect("a database");
+        db.pragma_update(None, "user_version", version).expect("a pragma");
+        drop(db);
+        assert_eq!(code(Store::open(&gate.path(), seal_key())), expected);
+        let db = rusqlite::Connection::open(gate.path()).expect("a database");
+        let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a pragma");
+        assert_eq!(found, version);
+    }
 
     let other = gate.folder().join("photos.db");
     let db = rusqlite::Connection::open(&other).expect("a database");
@@ -87,7 +89,7 @@ async fn the_schema_refuses_what_the_code_never_does() {
         "DELETE FROM operations",
         "UPDATE operations SET state = 'executing'",
         "UPDATE operations SET state = 'succeeded', ended_at = 1",
-        "INSERT INTO tokens SELECT 'x', operation, 0, 'gate', 'x', 1, 2, 'minted', NULL FROM operations",
+        "INSERT INTO tokens SELECT request, 'x', operation, 0, 'gate', 'x', 1, 2, 'minted', NULL FROM operations",
     ];
     for attack in attacks {
         assert!(db.execute(attack, []).is_err(), "`{attack}` went through");

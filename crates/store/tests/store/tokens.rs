@@ -115,13 +115,13 @@ async fn a_token_whose_claims_were_not_minted_is_refused_and_not_burnt() {
         Minted { attempt: 2, ..*minted.clone() },
         Minted { args_sha256: Digest::of(b"other arguments"), ..*minted.clone() },
         Minted { audience: "exe".to_owned(), ..*minted.clone() },
+        Minted { request: other_request, ..*minted.clone() },
     ];
     for claims in twisted {
         assert_eq!(refused(&gate, gate.sign_token(&claims, jti)).await, Code::TokenUnknown);
     }
-    for claims in [Minted { tool: name("wire"), ..*minted.clone() }, Minted { request: other_request, ..*minted.clone() }] {
-        assert_eq!(refused(&gate, gate.sign_token(&claims, jti)).await, Code::BytesDiffer);
-    }
+    let elsewhere = Minted { tool: name("wire"), ..*minted.clone() };
+    assert_eq!(refused(&gate, gate.sign_token(&elsewhere, jti)).await, Code::BytesDiffer);
     assert!(matches!(gate.redeem(gate.sign_token(&minted, jti)).await, RedeemOutcome::Redeemed(_)));
 }
 

@@ -57,32 +57,23 @@ impl Alteration {
 
     fn write(&self, db: &Connection) -> bool {
         let Some(value) = &self.value else {
-            return db.execute(&format!("DELETE FROM {} WHERE {} = ?1", self.table, id_of(db, &self.table)), [self.row]).expect("deleted")
-                == 1;
+            return db.execute(&format!("DELETE FROM {} WHERE rowid = ?1", self.table), [self.row]).expect("deleted") == 1;
         };
-        let (table, column, id) = (&self.table, &self.column, id_of(db, &self.table));
-        let set = format!("UPDATE {table} SET {column} = ?1 WHERE {id} = ?2");
+        let (table, column) = (&self.table, &self.column);
+        let set = format!("UPDATE {table} SET {column} = ?1 WHERE rowid = ?2");
         if db.execute(&set, params![value, self.row]).is_ok() {
             return true;
         }
         // Another row has the value already: the two change places.
-        let other = format!("SELECT {id} FROM {table} WHERE {column} = ?1");
+        let other = format!("SELECT rowid FROM {table} WHERE {column} = ?1");
         let Ok(other) = db.query_row(&other, [value], |row| row.get::<_, i64>(0)) else { return false };
-        let parked = db.execute(&format!("UPDATE {table} SET {column} = 'parked' WHERE {id} = ?1"), [other]).is_ok();
+        let parked = db.execute(&format!("UPDATE {table} SET {column} = 'parked' WHERE rowid = ?1"), [other]).is_ok();
         parked && db.execute(&set, params![value, self.row]).is_ok() && db.execute(&set, params![self.from, other]).is_ok()
     }
 }
 
-/// What a row is named by: the tables without a row id of their own have a key of two whole numbers.
-fn id_of(db: &Connection, table: &str) -> &'static str {
-    let without: bool =
-        db.query_row("SELECT wr FROM pragma_table_list WHERE name = ?1", [table], |row| row.get(0)).expect("a table of the schema");
-    if without { "(level * 1000000 + node)" } else { "rowid" }
-}
-
 fn rows(db: &Connection, table: &str, column: &str) -> Vec<(i64, Value)> {
-    let id = id_of(db, table);
-    let mut statement = db.prepare(&format!("SELECT {id}, {column} FROM {table} ORDER BY 1")).expect("a query");
+    let mut statement = db.prepare(&format!("SELECT rowid, {column} FROM {table} ORDER BY 1")).expect("a query");
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows").collect::<Result<_, _>>().expect("values")
 }
 
@@ -116,8 +107,7 @@ pub fn alterations(db: &Connection, table: &str, column: &str) -> Vec<Alteration
 
 /// Each row deleted.
 pub fn deletions(db: &Connection, table: &str) -> Vec<Alteration> {
-    let id = id_of(db, table);
-    let mut statement = db.prepare(&format!("SELECT {id} FROM {table} ORDER BY 1")).expect("a query");
+    let mut statement = db.prepare(&format!("SELECT rowid FROM {table} ORDER BY 1")).expect("a query");
     let ids: Vec<i64> = statement.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("ids");
     ids.into_iter().map(|row| Alteration { table: table.to_owned(), column: String::new(), row, value: None, from: Value::Null }).collect()
 }

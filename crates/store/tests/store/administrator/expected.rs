@@ -97,7 +97,6 @@ pub const COLUMNS: &[(&str, Expected)] = &[
     ("log_head.root", Refused),
     ("log_head.size", Refused),
     ("log_nodes.hash", Refused),
-    ("log_nodes.level", Refused),
     ("log_nodes.node", Refused),
     ("operation_challenges.challenge_sha256", CHALLENGE),
     ("operation_challenges.issued_at", CHALLENGE),
@@ -207,6 +206,7 @@ pub const COLUMNS: &[(&str, Expected)] = &[
     ("tokens.jti_sha256", Refused),
     ("tokens.operation", Refused),
     ("tokens.redeemed_at", TOKEN),
+    ("tokens.request", Refused),
     ("tokens.state", TOKEN),
 ];
 
