@@ -58,10 +58,12 @@ pub const STEPS: usize = SCOPES.len();
 
 /// Every scope, one step each: what goes unnoticed in one says nothing about the next. The first that failed is told.
 pub fn all(root: &Path, progress: &mut Progress) -> Result<(), Stop> {
-    SCOPES.iter().fold(Ok(()), |before, scope| {
-        let outcome = progress.step(&format!("mutants: {}", scope.name), "an hour or more", || one(root, scope));
-        before.and(outcome)
-    })
+    let mut outcome = Ok(());
+    for scope in SCOPES {
+        let this = progress.step(&format!("mutants: {}", scope.name), "an hour or more", || one(root, scope));
+        outcome = outcome.and(this);
+    }
+    outcome
 }
 
 fn one(root: &Path, scope: &Scope) -> Result<(), Stop> {
