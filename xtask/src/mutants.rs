@@ -70,7 +70,9 @@ fn one(root: &Path, scope: &Scope) -> Result<(), Stop> {
     let program = |tool: &CargoTool| tool.find(root).ok_or_else(|| Stop::Failed("a tool for mutants is gone; run again".to_owned()));
     let mut mutants = Command::new(program(&MUTANTS)?);
     mutants.current_dir(root).args(["mutants", "--config", "mutants.toml", "--no-shuffle", "--colors=never"]);
-    mutants.arg("--output").arg(root.join("target/mutants").join(scope.name));
+    let output = root.join("target/mutants").join(scope.name);
+    std::fs::create_dir_all(&output).map_err(|error| Stop::Failed(format!("cannot make `{}`: {error}", output.display())))?;
+    mutants.arg("--output").arg(output);
     for file in scope.files {
         mutants.args(["--file", file]);
     }

@@ -31,7 +31,8 @@ impl CargoTool {
         let name = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
         let on_path = command::find(self.name, &[]);
         std::iter::once(own.join(name)).chain(on_path).find(|program| {
-            let version = command::answer(&program.to_string_lossy(), &["--version"]);
+            // As cargo itself calls it, its own name before everything else: not every one of them answers without.
+            let version = command::answer(&program.to_string_lossy(), &[self.name.trim_start_matches("cargo-"), "--version"]);
             // Its name, the version, and for some of them a commit and a day.
             version.is_some_and(|version| version.split_whitespace().nth(1) == Some(self.version))
         })
