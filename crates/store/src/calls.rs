@@ -1,5 +1,7 @@
 //! Calls of agents: frozen or joined to an earlier one, refused, read, withdrawn.
 
+use std::sync::Arc;
+
 use rusqlite::params;
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
@@ -63,14 +65,15 @@ pub struct FreezeCall {
 pub struct Joined {
     /// The earlier call, whose state is the answer.
     pub call: CallId,
-    /// Whoever sent it was gone without having had this id, and is back.
-    pub was_orphaned: bool,
+    /// Nobody is known to have been told its id: whoever is given this says in the end whether its connection was
+    /// ([`Store::tell_call`]) or is gone ([`Store::orphan_call`]). Only for money.
+    pub untold: bool,
 }
 
 /// What became of a money call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FreezeOutcome {
-    /// A request waits.
+    /// A request waits. Nobody was told its id: as with [`Joined::untold`].
     Created {
         /// The call.
         call: CallId,
@@ -128,10 +131,22 @@ pub(crate) const WAITING_OF_AGENT: &str = "SELECT count(*) FROM requests CROSS J
 impl Store {
     /// Freezes a money call and creates its request, or joins it to the earlier call that it repeats.
     pub async fn freeze_call(&self, moment: Moment, freeze: FreezeCall) -> Result<FreezeOutcome, StoreError> {
+        let untold = Arc::clone(&self.untold);
         self.engine
-            .write(moment, Rank::Plain, move |tx| match tx.attempt(|tx| freeze_call(tx, &freeze))? {
-                Ok(outcome) => Ok(outcome),
-                Err(refusal) => Ok(FreezeOutcome::Refused(record_call_refusal(tx, &freeze.received, refusal)?)),
+            .write(moment, Rank::Plain, move |tx| {
+                let mut outcome = match tx.attempt(|tx| freeze_call(tx, &freeze))? {
+                    Ok(outcome) => outcome,
+                    Err(refusal) => FreezeOutcome::Refused(record_call_refusal(tx, &freeze.received, refusal)?),
+                };
+                // In the order of the use cases: between this connection's joining and its waiting no other can be the last one.
+                match &mut outcome {
+                    FreezeOutcome::Created { call, .. } => {
+                        untold.awaits(*call);
+                    }
+                    FreezeOutcome::Joined(joined) => joined.untold = !orphans::is_told(tx, &joined.call)? && untold.awaits(joined.call),
+                    FreezeOutcome::Refused(_) => {}
+                }
+                Ok(outcome)
             })
             .await
     }
@@ -289,7 +304,8 @@ pub(crate) fn join(tx: &Tx<'_>, identity: &AgentIdentity, received: &CallReceive
 /// Counts a repetition on the call that it joins.
 pub(crate) fn count_join(tx: &mut Tx<'_>, call: CallId) -> Result<Joined, StoreError> {
     tx.execute_one("UPDATE calls SET joins = joins + 1 WHERE call = ?1", [call.to_string()])?;
-    Ok(Joined { call, was_orphaned: orphans::take_back(tx, &call)? })
+    orphans::take_back(tx, &call)?;
+    Ok(Joined { call, untold: false })
 }
 
 pub(crate) fn insert_call(

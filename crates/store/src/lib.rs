@@ -52,6 +52,7 @@ mod table_changes;
 mod tokens;
 mod tx;
 mod unanswerable;
+mod untold;
 mod verification;
 mod verification_operations;
 mod writes_again;
@@ -112,13 +113,18 @@ pub struct Moment {
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<engine::Engine>,
+    untold: Arc<untold::Untold>,
 }
 
 impl Store {
     /// Opens the database, and makes it where there is none. What it commits is sealed with this gate's key. Blocks; call it before
     /// the runtime is busy.
     pub fn open(path: &Path, seal: SealKey) -> Result<Store, OpenError> {
-        Ok(Store { engine: Arc::new(engine::Engine::open(path, seal)?) })
+        Ok(Store::around(Arc::new(engine::Engine::open(path, seal)?)))
+    }
+
+    fn around(engine: Arc<engine::Engine>) -> Store {
+        Store { engine, untold: Arc::default() }
     }
 
     /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.

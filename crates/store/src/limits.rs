@@ -28,8 +28,9 @@ pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 pub const ALONG_MS: u64 = 5;
 
 /// How long the mark that an agent was told its call's id waits for others to go along with. *Unit*: milliseconds. A gate
-/// that dies before takes the agent for gone, which its next question sets right.
-pub const TOLD_ALONG_MS: u64 = 250;
+/// that dies before takes the agent for gone, which its next question sets right. Where calls follow each other the mark costs no
+/// commit of its own; where they do not, one is soon made, and nobody waits for it.
+pub const TOLD_ALONG_MS: u64 = 25;
 
 /// Use cases that wait to go along. *Unit*: use cases. Beyond it they do not wait.
 pub const ALONG_MAX: usize = 64;

@@ -1,6 +1,8 @@
 //! Requests whose agent is gone without ever having had the call's id. Nobody would learn what an approval brought about,
 //! so none is given until the same call comes again; after a while the request ends.
 
+use std::sync::Arc;
+
 use rusqlite::params;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::{CallId, Name, RequestId};
@@ -25,13 +27,18 @@ pub(crate) const OVER_ORPHANS: &str =
     "SELECT request FROM requests WHERE orphaned_until <= ?1 AND state IN ('pending', 'approved') LIMIT ?2";
 
 impl Store {
-    /// Records that whoever made this call was gone before its answer could be written. Tells whether something changed: a
-    /// call that runs, or has ended, goes its way.
+    /// Records that a connection which waited for this call's answer was gone before it could be written. Tells whether something
+    /// changed: a call that runs, or has ended, goes its way, and so does one whose id another connection was told or waits for,
+    /// however late this loss is noticed.
     pub async fn orphan_call(&self, moment: Moment, agent: Name, call: CallId) -> Result<bool, StoreError> {
+        let untold = Arc::clone(&self.untold);
         self.engine
             .write(moment, Rank::Stop, move |tx| {
+                if untold.leave(&call) {
+                    return Ok(false);
+                }
                 let sql = "SELECT request FROM requests JOIN calls USING (call)
-                           WHERE call = ?1 AND agent = ?2 AND state IN ('pending', 'approved') AND orphaned_until IS NULL";
+                           WHERE call = ?1 AND agent = ?2 AND told = 0 AND state IN ('pending', 'approved') AND orphaned_until IS NULL";
                 let found = tx.find(sql, params![call.to_string(), agent.as_str()], |row| parsed(row, "request"))?;
                 let Some(request) = found else { return Ok(false) };
                 let stored = load_request(tx, &request)?;
@@ -41,10 +48,17 @@ impl Store {
             .await
     }
 
-    /// Notes that whoever sent this call was told its id. Soon, and not at once: a gate that dies before takes its agent for gone.
-    /// It is queued before this returns.
+    /// Notes that whoever sent this call was told its id. Every later use case of this process knows it when this returns. The
+    /// database says so soon, and not at once: a gate that dies before takes the agent for gone. The other way round, noted
+    /// before it is told, what nobody was told could be approved and would run.
     pub fn tell_call(&self, moment: Moment, call: CallId) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
-        Engine::write_along(&self.engine, moment, TOLD_ALONG_MS, move |tx| note_told(tx, &call))
+        self.untold.tell(call);
+        let untold = Arc::clone(&self.untold);
+        Engine::write_along(&self.engine, moment, TOLD_ALONG_MS, move |tx| {
+            note_told(tx, &call)?;
+            untold.noted(&call);
+            Ok(())
+        })
     }
 
     /// Records that the agent of this call has shown that it has its id. Tells whether it had been given up.
@@ -61,6 +75,11 @@ impl Store {
             })
             .await
     }
+}
+
+/// Whether the database says that an agent was told this call's id.
+pub(crate) fn is_told(tx: &Tx<'_>, call: &CallId) -> Result<bool, StoreError> {
+    Ok(tx.find("SELECT 1 FROM calls WHERE call = ?1 AND told = 1", [call.to_string()], |_| Ok(()))?.is_some())
 }
 
 fn note_told(tx: &Tx<'_>, call: &CallId) -> Result<(), StoreError> {

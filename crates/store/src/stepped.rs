@@ -51,7 +51,7 @@ impl Memory {
     pub fn open(self) -> Result<(Store, Commits), OpenError> {
         let (engine, writer) = Engine::stepped(self.writer, self.reader, SealKey::derive(&NOBODYS_SEED))?;
         let engine = Arc::new(engine);
-        Ok((Store { engine: Arc::clone(&engine) }, Commits { engine, writer }))
+        Ok((Store::around(Arc::clone(&engine)), Commits { engine, writer }))
     }
 }
 

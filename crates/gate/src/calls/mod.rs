@@ -42,7 +42,7 @@ pub enum Begun {
         joined: bool,
         /// Sent again it does not happen again.
         once: bool,
-        /// Nobody was told its id before: it hangs on this answer alone.
+        /// Nobody is known to have been told its id: whether this answer reaches its connection has to be said.
         untold: bool,
     },
 }
@@ -89,7 +89,7 @@ impl Gate {
                 pass(Seam::AfterFreeze);
                 Ok(Begun::Stored { call, joined: false, once: true, untold: true })
             }
-            FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true, untold: joined.was_orphaned }),
+            FreezeOutcome::Joined(joined) => Ok(Begun::Stored { call: joined.call, joined: true, once: true, untold: joined.untold }),
             FreezeOutcome::Refused(refusal) => Err(self.refused_by_store(agent, on_record, refusal)),
         }
     }

@@ -9,11 +9,11 @@ use vidimus_store::AgentIdentity;
 use super::Begun;
 use crate::gate::Gate;
 
-/// A call that was begun, on its way to whoever sent it. Dropped before it was told, it is orphaned.
+/// A call that was begun, on its way to whoever sent it. Dropped before it was told, it is orphaned, unless it is on its way by
+/// another connection as well.
 pub struct Told {
     begun: Option<Begun>,
     untold: Option<Untold>,
-    to_note: Option<(Arc<Gate>, CallId)>,
 }
 
 struct Untold {
@@ -29,12 +29,7 @@ impl Told {
             Begun::Stored { call, untold: true, .. } => Some(Untold { gate: gate.clone(), agent: agent.agent.clone(), call: *call }),
             Begun::Stored { untold: false, .. } | Begun::Answered(_) => None,
         };
-        let to_note = match &begun {
-            // Whoever joins may be told before the one who came first.
-            Begun::Stored { call, untold, joined, .. } if *untold || *joined => Some((gate.clone(), *call)),
-            Begun::Stored { .. } | Begun::Answered(_) => None,
-        };
-        Told { begun: Some(begun), untold, to_note }
+        Told { begun: Some(begun), untold }
     }
 
     /// What was begun; none when it was taken before.
@@ -44,15 +39,16 @@ impl Told {
 
     /// The answer is written.
     pub fn written(&mut self) {
-        self.untold = None;
-        let Some((gate, call)) = self.to_note.take() else { return };
+        let Some(Untold { gate, call, .. }) = self.untold.take() else { return };
+        let moment = match gate.moment() {
+            Ok(moment) => moment,
+            Err(error) => return crate::logging::failure("that an agent was told is not noted", &error),
+        };
+        // Here and not in the task: no loss that is noticed after this may come before it.
+        let noted = gate.store.tell_call(moment, call);
         // Nobody waits for it, and it waits for others: it is one more row of the next commit.
-        gate.in_flight.clone().spawn(async move {
-            let noted = match gate.moment() {
-                Ok(moment) => gate.store.tell_call(moment, call).await,
-                Err(error) => return crate::logging::failure("that an agent was told is not noted", &error),
-            };
-            if let Err(error) = noted {
+        gate.in_flight.spawn(async move {
+            if let Err(error) = noted.await {
                 crate::logging::failure("that an agent was told is not noted", &error);
             }
         });

@@ -41,7 +41,7 @@ fn code(outcome: FreezeOutcome) -> Code {
 }
 
 fn joined(call: vidimus_core::ids::CallId) -> FreezeOutcome {
-    FreezeOutcome::Joined(Joined { call, was_orphaned: false })
+    FreezeOutcome::Joined(Joined { call, untold: false })
 }
 
 #[tokio::test]

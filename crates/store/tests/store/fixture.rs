@@ -312,7 +312,18 @@ impl Gate {
         }
     }
 
+    /// A money call whose agent has the answer.
     pub async fn freeze(&self, received: CallReceived, args: &str) -> FreezeOutcome {
+        let outcome = self.freeze_untold(received, args).await;
+        if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) = &outcome {
+            // It is noted with the next commit.
+            drop(self.store.tell_call(self.moment(), *call));
+        }
+        outcome
+    }
+
+    /// A money call whose answer is on its way.
+    pub async fn freeze_untold(&self, received: CallReceived, args: &str) -> FreezeOutcome {
         let row_sha256 = self.table.row(&received.tool).map_or(Digest::of(b"no row"), |row| row.digest());
         let freeze = FreezeCall {
             received,
@@ -322,12 +333,7 @@ impl Gate {
             args: json(args),
             referents: Some(Json::object([])),
         };
-        let outcome = self.store.freeze_call(self.moment(), freeze).await.expect("an outcome");
-        if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) = &outcome {
-            // Its agent has the answer; that is noted with the next commit.
-            drop(self.store.tell_call(self.moment(), *call));
-        }
-        outcome
+        self.store.freeze_call(self.moment(), freeze).await.expect("an outcome")
     }
 
     /// A waiting refund of this invoice.

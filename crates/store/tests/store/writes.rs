@@ -64,7 +64,7 @@ async fn a_call_key_writes_once_and_another_payload_conflicts() {
         panic!("joined")
     };
     end(&gate, operation, Answer::Done).await;
-    assert_eq!(intent(&gate, Some(KEY), ARGS).await, IntentOutcome::Joined(Joined { call, was_orphaned: false }));
+    assert_eq!(intent(&gate, Some(KEY), ARGS).await, IntentOutcome::Joined(Joined { call, untold: false }));
     let view = gate.store.call(name("billing"), call).await.expect("a reading").expect("a call");
     assert_eq!(view.operation.expect("an operation").result.as_deref(), Some(r#"{"id":"w1"}"#));
     assert!(matches!(intent(&gate, Some(KEY), "{}").await, IntentOutcome::Refused(refusal) if refusal.code == Code::OperationKeyConflict));
