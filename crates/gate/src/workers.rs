@@ -106,7 +106,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
     let due = gate.store.due(gate.moment()?).await?;
     if gate.metrics.found_corrupt(due.corrupt.clone()) {
         let rows = due.corrupt.join(", ");
-        tracing::error!(code = "row_corrupt", %rows, "rows of the ledger that cannot be read back; the others go on, restore the newest copy");
+        tracing::error!(code = "row_corrupt", %rows, "rows of the ledger that cannot be read back; the others go on; check the disk");
     }
     if due.moved > 0 {
         gate.bell.ring_all();

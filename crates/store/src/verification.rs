@@ -40,10 +40,10 @@ use crate::{migrations, sealing};
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The database contradicts its log, its signed head or a signature.
-    #[error("ledger_contradicted: {0}; somebody wrote into the database, restore the newest copy of it and keep this one as evidence")]
+    #[error("ledger_contradicted: {0}; somebody wrote into the database, keep it as evidence and put back a copy that lacks nothing")]
     Contradicted(String),
     /// A signature or a document on record does not hold.
-    #[error("ledger_contradicted: {what}; somebody wrote into the database, restore the newest copy of it and keep this one as evidence")]
+    #[error("ledger_contradicted: {what}; somebody wrote into the database, keep it as evidence and put back a copy that lacks nothing")]
     Unsigned {
         /// What is not signed as it should be.
         what: String,
@@ -53,7 +53,7 @@ pub enum VerifyError {
     },
     /// The end of the log or the clock is not what this gate left.
     #[error(
-        "seal_broken: the records from {from} to {size} and the clock beside them carry no seal of this gate; somebody wrote into the database, or it is of a version before seals; restore the newest copy of it and keep this one as evidence"
+        "seal_broken: the records from {from} to {size} and the clock beside them carry no seal of this gate; somebody wrote into the database, or it is of a version before seals; keep it as evidence and put back a copy that lacks nothing"
     )]
     SealBroken {
         /// The size of the newest signed head.

@@ -1,6 +1,7 @@
 //! Faults seen elsewhere: what ran was not what was approved. Other arguments, another tool, no decision at all, a denial
 //! that was forgotten, a document that two readers read differently.
 
+mod copies;
 mod decided;
 mod documents;
 #[path = "../faults/mod.rs"]
