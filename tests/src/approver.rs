@@ -19,6 +19,7 @@ use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, rea
 use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Environment, GateId, Name, PersonId, RequestId};
+use vidimus_core::recovery::Veto;
 use vidimus_core::render;
 use vidimus_core::roster::{Admission, KeyUse, Roster};
 use vidimus_core::sign::{PublicKey, SecretKey};
@@ -160,6 +161,16 @@ impl Approver {
         let issued_at = Timestamp::MIN;
         let stop = Stop { gate: self.gate_id, environment: self.environment, person, keys, issued_at };
         Ok(self.gate.stop(&first, &SignedStatement { envelope: raw(&stop.sign(signer)?)? }).await?)
+    }
+
+    /// Objects to an announced recovery.
+    ///
+    /// # Errors
+    /// When the gate refuses.
+    pub async fn veto(&self, recovery_sha256: Digest) -> Result<(), ApproverError> {
+        let veto = Veto { gate: self.gate_id, environment: self.environment, recovery_sha256, issued_at: Timestamp::MIN };
+        self.gate.veto(&recovery_sha256, &SignedStatement { envelope: raw(&veto.sign(&self.approval)?)? }).await?;
+        Ok(())
     }
 
     /// The client with the open session.

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use vidimus_api::RawJson;
 use vidimus_api::call::{CallAnswer, CallRequest};
 use vidimus_api::client::{AgentClient, ClientError};
+use vidimus_core::bytes::Digest;
 use vidimus_core::ids::RequestId;
 use vidimus_tests::approver::Approver;
 use vidimus_tests::company::{Company, Inspector, Options, effect_table};
@@ -25,6 +26,8 @@ pub struct House {
     pub gate: Option<Process>,
     pub url: String,
     pub invite: String,
+    /// What `init` printed to be kept on paper.
+    pub recovery_key: String,
     runs: u32,
     environment: Vec<(String, String)>,
 }
@@ -50,8 +53,9 @@ impl House {
         ]
         .concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let invite = line_with(&made, "vidimus-invite-");
-        let mut house = House { company, inspector, data, gate: None, url: String::new(), invite, runs: 0, environment: Vec::new() };
+        let (invite, recovery_key) = (line_with(&made, "vidimus-invite-"), line_with(&made, "vidimus-recovery-"));
+        let (gate, url, environment) = (None, String::new(), Vec::new());
+        let mut house = House { company, inspector, data, gate, url, invite, recovery_key, runs: 0, environment };
         house.start();
         house
     }
@@ -133,6 +137,19 @@ impl House {
     /// The first admin, enrolled with the invite that `init` printed.
     pub async fn admin(&self) -> Approver {
         Approver::enrol(&self.url, &self.invite, 1).await.expect("the first admin enrols")
+    }
+
+    /// Announces a recovery of somebody who waits for an admin; gives its digest.
+    pub async fn announce_recovery(&self, name: &str, seed: u8) -> Digest {
+        let invited = self.command(&["approver", "invite", name, "--role", "admin"]);
+        let person = Approver::enrol(&self.url, &line_with(&invited, "vidimus-invite-"), seed).await.expect("the person enrols");
+        let request = person.admission.expect("an admission to sign").to_string();
+        let key = self.data.path().join("recovery-key");
+        std::fs::write(&key, &self.recovery_key).expect("own file");
+        let announced = self.command(&["recover", "--request", &request, "--key", &key.display().to_string()]);
+        let said = String::from_utf8_lossy(&announced.stdout).into_owned();
+        let found = said.split('`').find_map(|word| word.parse().ok());
+        found.unwrap_or_else(|| panic!("no recovery: {said}{}", String::from_utf8_lossy(&announced.stderr)))
     }
 
     /// A second person, admitted by the admin.
