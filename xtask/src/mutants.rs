@@ -24,9 +24,12 @@ const SCOPES: &[Scope] = &[
         files: &[
             "crates/core/src/challenge.rs",
             "crates/core/src/decision.rs",
+            "crates/core/src/decision/statement.rs",
             "crates/core/src/dsse.rs",
+            "crates/core/src/members.rs",
             "crates/core/src/operation.rs",
             "crates/core/src/reconciliation.rs",
+            "crates/core/src/reconciliation/statement.rs",
             "crates/core/src/recovery.rs",
             "crates/core/src/request.rs",
             "crates/core/src/roster/steps.rs",

@@ -1,220 +1,28 @@
-//! The decision: what an approver signs, and the rule that says whether it counts. Owns the statement's members and the
-//! rule; knows no store, no clock and no screen.
+//! The decision: what an approver signs (`statement`), and the rule that says whether it counts. Knows no store, no clock and no
+//! screen.
+
+mod statement;
 
 use std::collections::BTreeSet;
 
-use crate::bytes::{Digest, Nonce, Salt, tagged};
+use crate::bytes::Digest;
 use crate::code::{Code, Refusal};
 use crate::dsse::Envelope;
 use crate::frozen::{Draft, FrozenRequest, Need};
-use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
-use crate::json::{Fields, Json, Limits, parse_canonical};
-use crate::limits::{APP_VERSION_BYTES_MAX, DECISION_TTL_S_MAX};
+use crate::ids::{Name, PersonId, RequestId};
+use crate::limits::DECISION_TTL_S_MAX;
 use crate::request::{self, RequestInput, RequestState};
 use crate::roster::{ADMIN, KeyUse, Person, Roster, RosterChange};
-use crate::sign::{PublicKey, SecretKey};
+use crate::sign::PublicKey;
 use crate::statement::same_gate;
 use crate::table::{TABLE_CHANGE, Table, TableChange, next_table};
 use crate::time::Timestamp;
 
-/// Payload type of a decision.
-pub const DECISION_TYPE: &str = "application/vnd.vidimus.decision.v1+json";
+pub(crate) use statement::app_version;
+pub use statement::{CheckpointRef, DECISION_TYPE, DecisionKind, DecisionStatement, reason_sha256};
 
 /// The tool by which the gate changes its roster.
 pub const ROSTER_CHANGE: &str = "gate.roster.change";
-
-words!(
-    /// What an approver does.
-    DecisionKind {
-        /// Yes, to exactly these bytes.
-        Approve = "approve",
-        /// No; final.
-        Deny = "deny",
-        /// Takes back one's own approval before the quorum.
-        Retract = "retract",
-        /// Stops an approved request that nothing has used.
-        Revoke = "revoke",
-        /// Asks for more time.
-        MoreTime = "more_time",
-    }
-);
-
-/// The head of the log that the approver's console had verified when it signed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CheckpointRef {
-    /// Records.
-    pub size: u64,
-    /// Root of the tree over them.
-    pub root: Digest,
-}
-
-impl CheckpointRef {
-    /// The head in a statement's member `checkpoint`.
-    pub(crate) fn of(fields: &Fields<'_>) -> Result<CheckpointRef, Refusal> {
-        let checkpoint = fields.object("checkpoint", &["size", "root"])?;
-        Ok(CheckpointRef { size: checkpoint.integer("size")?, root: checkpoint.parsed("root")? })
-    }
-
-    /// The head as a member.
-    pub(crate) fn to_json(self) -> Result<Json, Refusal> {
-        Ok(Json::object([("size", Json::integer(self.size)?), ("root", self.root.into())]))
-    }
-}
-
-/// The console's version in a statement: short, printable ASCII.
-pub(crate) fn app_version(fields: &Fields<'_>) -> Result<String, Refusal> {
-    let app_version = fields.string("app_version")?;
-    if app_version.len() > APP_VERSION_BYTES_MAX {
-        let message = format!("the version has more than `{APP_VERSION_BYTES_MAX}` bytes; shorten it");
-        return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
-    }
-    if !app_version.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
-        let message = "the version has something else than printable ASCII; leave it out";
-        return Err(Refusal::new(Code::FieldMalformed, message).at("/app_version"));
-    }
-    Ok(app_version.to_owned())
-}
-
-/// The members of a decision, all but its version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DecisionStatement {
-    /// The gate.
-    pub gate: GateId,
-    /// Digest of the gate's log key.
-    pub gate_key_sha256: Digest,
-    /// The gate's environment.
-    pub environment: Environment,
-    /// The approval request.
-    pub request: RequestId,
-    /// Digest of the frozen bytes, computed by the console.
-    pub request_sha256: Digest,
-    /// Salted digest of the arguments, computed by the console.
-    pub args_sha256: Digest,
-    /// The tool.
-    pub tool: Name,
-    /// What is decided.
-    pub decision: DecisionKind,
-    /// Who decides.
-    pub approver: PersonId,
-    /// Digest of the approval key that signs.
-    pub key_sha256: Digest,
-    /// The role in which it is decided.
-    pub role: Name,
-    /// Digest of the row that the console showed.
-    pub row_sha256: Digest,
-    /// Digest of the roster that the console knew.
-    pub roster_sha256: Digest,
-    /// Digest of the nodes that the console showed.
-    pub shown_sha256: Digest,
-    /// Digest of what else stood on the screen.
-    pub context_sha256: Option<Digest>,
-    /// The gate's challenge, used once.
-    pub challenge: Nonce,
-    /// The head that the console had verified.
-    pub checkpoint: CheckpointRef,
-    /// Salted digest of the reason.
-    pub reason_sha256: Option<Digest>,
-    /// The console's version.
-    pub app_version: String,
-    /// When the challenge was issued, copied from it.
-    pub issued_at: Timestamp,
-    /// Until when the decision may arrive.
-    pub expires_at: Timestamp,
-}
-
-const MEMBERS: &[&str] = &[
-    "v",
-    "gate",
-    "gate_key_sha256",
-    "environment",
-    "request",
-    "request_sha256",
-    "args_sha256",
-    "tool",
-    "decision",
-    "approver",
-    "key_sha256",
-    "role",
-    "row_sha256",
-    "roster_sha256",
-    "shown_sha256",
-    "context_sha256",
-    "challenge",
-    "checkpoint",
-    "reason_sha256",
-    "app_version",
-    "issued_at",
-    "expires_at",
-];
-
-/// Salted digest of a reason: SHA-256("vidimus.reason.v1" ‖ 0 ‖ salt ‖ text).
-pub fn reason_sha256(salt: &Salt, reason: &str) -> Digest {
-    tagged("vidimus.reason.v1", [salt.as_bytes(), reason.as_bytes()])
-}
-
-impl DecisionStatement {
-    /// Signs the decision with an approval key.
-    pub fn sign(&self, key: &SecretKey) -> Result<Envelope, Refusal> {
-        Ok(Envelope::sign(DECISION_TYPE, &self.to_json()?.canonical()?, key))
-    }
-
-    fn to_json(&self) -> Result<Json, Refusal> {
-        Ok(Json::object([
-            ("v", 1_u32.into()),
-            ("gate", self.gate.to_string().into()),
-            ("gate_key_sha256", self.gate_key_sha256.into()),
-            ("environment", self.environment.as_str().into()),
-            ("request", self.request.to_string().into()),
-            ("request_sha256", self.request_sha256.into()),
-            ("args_sha256", self.args_sha256.into()),
-            ("tool", self.tool.as_str().into()),
-            ("decision", self.decision.as_str().into()),
-            ("approver", self.approver.to_string().into()),
-            ("key_sha256", self.key_sha256.into()),
-            ("role", self.role.as_str().into()),
-            ("row_sha256", self.row_sha256.into()),
-            ("roster_sha256", self.roster_sha256.into()),
-            ("shown_sha256", self.shown_sha256.into()),
-            ("context_sha256", self.context_sha256.into()),
-            ("challenge", self.challenge.into()),
-            ("checkpoint", self.checkpoint.to_json()?),
-            ("reason_sha256", self.reason_sha256.into()),
-            ("app_version", self.app_version.as_str().into()),
-            ("issued_at", self.issued_at.into()),
-            ("expires_at", self.expires_at.into()),
-        ]))
-    }
-
-    /// Reads a statement from an envelope's payload. It proves nothing yet: see [`verify`].
-    pub fn parse(payload: &[u8]) -> Result<DecisionStatement, Refusal> {
-        let json = parse_canonical(payload, &Limits::STATEMENT)?;
-        let fields = Fields::exactly(&json, MEMBERS)?;
-        fields.version(1)?;
-        Ok(DecisionStatement {
-            gate: fields.parsed("gate")?,
-            gate_key_sha256: fields.parsed("gate_key_sha256")?,
-            environment: fields.parsed("environment")?,
-            request: fields.parsed("request")?,
-            request_sha256: fields.parsed("request_sha256")?,
-            args_sha256: fields.parsed("args_sha256")?,
-            tool: fields.parsed("tool")?,
-            decision: fields.parsed("decision")?,
-            approver: fields.parsed("approver")?,
-            key_sha256: fields.parsed("key_sha256")?,
-            role: fields.parsed("role")?,
-            row_sha256: fields.parsed("row_sha256")?,
-            roster_sha256: fields.parsed("roster_sha256")?,
-            shown_sha256: fields.parsed("shown_sha256")?,
-            context_sha256: fields.optional_parsed("context_sha256")?,
-            challenge: fields.parsed("challenge")?,
-            checkpoint: CheckpointRef::of(&fields)?,
-            reason_sha256: fields.optional_parsed("reason_sha256")?,
-            app_version: app_version(&fields)?,
-            issued_at: fields.parsed("issued_at")?,
-            expires_at: fields.parsed("expires_at")?,
-        })
-    }
-}
 
 /// A decision whose signature an enrolled approval key made. Only [`verify`] makes one; whether it counts is [`judge`]'s.
 #[derive(Clone, PartialEq, Eq, Debug)]

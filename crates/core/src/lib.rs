@@ -16,6 +16,7 @@ pub mod frozen;
 pub mod ids;
 pub mod json;
 pub mod limits;
+mod members;
 pub mod money;
 pub mod note;
 pub mod operation;

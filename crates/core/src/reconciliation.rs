@@ -1,189 +1,22 @@
-//! The answer of people to an outcome that nobody else can tell: what is signed, and the rule that says whether it counts.
-//! Owns the statement's members and the rule; knows no store, no clock and no screen.
+//! The answer of people to an outcome that nobody else can tell: what is signed (`statement`), and the rule that says whether it
+//! counts. Knows no store, no clock and no screen.
 
-use crate::bytes::{Digest, Nonce};
+mod statement;
+
+use crate::bytes::Digest;
 use crate::code::{Code, Refusal};
-use crate::decision::{self, CheckpointRef, app_version, arrives_in_time};
+use crate::decision::{self, arrives_in_time};
 use crate::dsse::Envelope;
 use crate::frozen::{ChainLink, FrozenRequest, Need};
-use crate::ids::{Environment, GateId, Name, PersonId, RequestId, words};
-use crate::json::{Fields, Json, Limits, parse_canonical};
+use crate::ids::{Name, PersonId};
+use crate::json::Json;
 use crate::operation::{self, Operation, OperationInput, OperationKey, OperationState};
 use crate::roster::{KeyUse, Roster};
-use crate::sign::SecretKey;
 use crate::statement::same_gate;
 use crate::table::{Format, Row};
 use crate::time::Timestamp;
 
-/// Payload type of a reconciliation.
-pub const RECONCILIATION_TYPE: &str = "application/vnd.vidimus.reconciliation.v1+json";
-
-words!(
-    /// What a person says became of an operation.
-    Answer {
-        /// It happened, all of it.
-        Happened = "happened",
-        /// A part of it happened.
-        Partly = "partly",
-        /// It did not happen: the agent may ask again.
-        NotHappened = "not_happened",
-        /// Nobody can tell yet; somebody looks again.
-        StillUnknown = "still_unknown",
-        /// A note to an operation that has its final state; it changes the record and never the state.
-        Note = "note",
-    }
-);
-
-impl Answer {
-    /// What the answer does to the operation once enough persons gave it; nothing for the other two.
-    pub const fn input(self) -> Option<OperationInput> {
-        match self {
-            Answer::Happened => Some(OperationInput::Happened),
-            Answer::Partly => Some(OperationInput::HappenedInPart),
-            Answer::NotHappened => Some(OperationInput::DidNotHappen),
-            Answer::StillUnknown | Answer::Note => None,
-        }
-    }
-}
-
-/// The members of a reconciliation, all but its version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReconciliationStatement {
-    /// The gate.
-    pub gate: GateId,
-    /// Digest of the gate's log key.
-    pub gate_key_sha256: Digest,
-    /// The gate's environment.
-    pub environment: Environment,
-    /// The operation.
-    pub operation: OperationKey,
-    /// The approval request behind it; none for a write.
-    pub request: Option<RequestId>,
-    /// Digest of the frozen bytes, computed by the console; none for a write.
-    pub request_sha256: Option<Digest>,
-    /// The attempt that the answer is about: the last one.
-    pub attempt: u32,
-    /// What became of it.
-    pub answer: Answer,
-    /// How much of it happened, in minor units, where only a part did.
-    pub amount_minor: Option<u64>,
-    /// Who says so.
-    pub approver: PersonId,
-    /// Digest of the approval key that signs.
-    pub key_sha256: Digest,
-    /// The role in which it is said.
-    pub role: Name,
-    /// Digest of the roster that the console knew.
-    pub roster_sha256: Digest,
-    /// Digest of the nodes that the console showed; none for a write.
-    pub shown_sha256: Option<Digest>,
-    /// Salted digest of the evidence.
-    pub evidence_sha256: Digest,
-    /// The gate's challenge, used once.
-    pub challenge: Nonce,
-    /// The head that the console had verified.
-    pub checkpoint: CheckpointRef,
-    /// The console's version.
-    pub app_version: String,
-    /// When the challenge was issued, copied from it.
-    pub issued_at: Timestamp,
-    /// Until when the answer may arrive.
-    pub expires_at: Timestamp,
-}
-
-const MEMBERS: &[&str] = &[
-    "v",
-    "gate",
-    "gate_key_sha256",
-    "environment",
-    "operation",
-    "request",
-    "request_sha256",
-    "attempt",
-    "answer",
-    "amount_minor",
-    "approver",
-    "key_sha256",
-    "role",
-    "roster_sha256",
-    "shown_sha256",
-    "evidence_sha256",
-    "challenge",
-    "checkpoint",
-    "app_version",
-    "issued_at",
-    "expires_at",
-];
-
-impl ReconciliationStatement {
-    /// Signs the answer with an approval key.
-    pub fn sign(&self, key: &SecretKey) -> Result<Envelope, Refusal> {
-        let payload = Json::object([
-            ("v", 1_u32.into()),
-            ("gate", self.gate.to_string().into()),
-            ("gate_key_sha256", self.gate_key_sha256.into()),
-            ("environment", self.environment.as_str().into()),
-            ("operation", self.operation.to_string().into()),
-            ("request", self.request.map(|request| request.to_string()).into()),
-            ("request_sha256", self.request_sha256.into()),
-            ("attempt", self.attempt.into()),
-            ("answer", self.answer.as_str().into()),
-            ("amount_minor", self.amount_minor.map(|amount| amount.to_string()).into()),
-            ("approver", self.approver.to_string().into()),
-            ("key_sha256", self.key_sha256.into()),
-            ("role", self.role.as_str().into()),
-            ("roster_sha256", self.roster_sha256.into()),
-            ("shown_sha256", self.shown_sha256.into()),
-            ("evidence_sha256", self.evidence_sha256.into()),
-            ("challenge", self.challenge.into()),
-            ("checkpoint", self.checkpoint.to_json()?),
-            ("app_version", self.app_version.as_str().into()),
-            ("issued_at", self.issued_at.into()),
-            ("expires_at", self.expires_at.into()),
-        ]);
-        Ok(Envelope::sign(RECONCILIATION_TYPE, &payload.canonical()?, key))
-    }
-
-    /// Reads a statement from an envelope's payload. It proves nothing yet: see [`verify`].
-    pub fn parse(payload: &[u8]) -> Result<ReconciliationStatement, Refusal> {
-        let json = parse_canonical(payload, &Limits::STATEMENT)?;
-        let fields = Fields::exactly(&json, MEMBERS)?;
-        fields.version(1)?;
-        let attempt = u32::try_from(fields.integer("attempt")?)
-            .map_err(|_| Refusal::new(Code::FieldMalformed, "the attempt is beyond any that this gate makes").at("/attempt"))?;
-        Ok(ReconciliationStatement {
-            gate: fields.parsed("gate")?,
-            gate_key_sha256: fields.parsed("gate_key_sha256")?,
-            environment: fields.parsed("environment")?,
-            operation: fields.parsed("operation")?,
-            request: fields.optional_parsed("request")?,
-            request_sha256: fields.optional_parsed("request_sha256")?,
-            attempt,
-            answer: fields.parsed("answer")?,
-            amount_minor: fields.optional("amount_minor", minor_units)?,
-            approver: fields.parsed("approver")?,
-            key_sha256: fields.parsed("key_sha256")?,
-            role: fields.parsed("role")?,
-            roster_sha256: fields.parsed("roster_sha256")?,
-            shown_sha256: fields.optional_parsed("shown_sha256")?,
-            evidence_sha256: fields.parsed("evidence_sha256")?,
-            challenge: fields.parsed("challenge")?,
-            checkpoint: CheckpointRef::of(&fields)?,
-            app_version: app_version(&fields)?,
-            issued_at: fields.parsed("issued_at")?,
-            expires_at: fields.parsed("expires_at")?,
-        })
-    }
-}
-
-/// Decimal digits as text, in their one spelling.
-fn minor_units(fields: &Fields<'_>, name: &str) -> Result<u64, Refusal> {
-    let text = fields.string(name)?;
-    text.parse::<u64>().ok().filter(|amount| amount.to_string() == text).ok_or_else(|| {
-        Refusal::new(Code::FieldMalformed, "an amount is not decimal digits of minor units; write 42 euros as `4200`")
-            .at(fields.path_of(name))
-    })
-}
+pub use statement::{Answer, RECONCILIATION_TYPE, ReconciliationStatement};
 
 /// A reconciliation whose signature an enrolled approval key made. Only [`verify`] makes one; whether it counts is [`judge`]'s.
 #[derive(Clone, PartialEq, Eq, Debug)]
