@@ -14,7 +14,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
 use vidimus_store::{
-    DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, RecordDecision, RequestView, Session, StoreError,
+    DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, RecordDecision, RequestView, Session, StoreError, ToSign,
 };
 
 use crate::entropy;
@@ -75,7 +75,7 @@ impl Gate {
         let Some(view) = self.visible(session, request).await? else { return Ok(None) };
         let asked = DecisionChallenge { request, person: session.person, key_sha256 };
         match self.store.decision_challenge(self.moment()?, asked).await? {
-            DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head: _ } => {
+            DecisionChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head: _ }) => {
                 let challenge = self.keys.challenges.issue(entropy::bytes()?, &request.to_string(), &key_sha256, issued_at);
                 let signed = self.checkpoints.covering(view.position + 1).await.ok_or_else(late)?;
                 Ok(Some(Challenge { challenge, issued_at, expires_at, roster_sha256, checkpoint: signed.note.clone() }))

@@ -9,7 +9,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_store::{
     AnswerOutcome, AskChallenge, Opening, OperationChallengeOutcome, OperationSeen, ReconciliationOutcome, ReconciliationRefused,
-    RecordReconciliation, Session, StatusAsked,
+    RecordReconciliation, Session, StatusAsked, ToSign,
 };
 
 use crate::decisions::late;
@@ -55,7 +55,7 @@ impl Gate {
         let challenge = entropy::nonce()?;
         let asked = AskChallenge { operation, person: session.person, roles: session.roles.clone(), key_sha256, challenge };
         match self.store.operation_challenge(self.moment()?, asked).await? {
-            OperationChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => {
+            OperationChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) => {
                 let signed = self.checkpoints.covering(head.size).await.ok_or_else(late)?;
                 Ok(Some(Challenge { challenge, issued_at, expires_at, roster_sha256, checkpoint: signed.note.clone() }))
             }

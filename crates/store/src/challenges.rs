@@ -31,20 +31,24 @@ pub struct DecisionChallenge {
     pub key_sha256: Digest,
 }
 
+/// What goes into a statement of an approval key, from the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToSign {
+    /// To be copied into the statement.
+    pub issued_at: Timestamp,
+    /// Until when it may arrive at most.
+    pub expires_at: Timestamp,
+    /// The roster in force.
+    pub roster_sha256: Digest,
+    /// The newest head that is durable.
+    pub head: Head,
+}
+
 /// What an approver who wants to decide gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecisionChallengeOutcome {
     /// A challenge for this request, this key and this time may be made and signed.
-    Issued {
-        /// To be copied into the statement.
-        issued_at: Timestamp,
-        /// Until when the decision may arrive at most.
-        expires_at: Timestamp,
-        /// The roster in force.
-        roster_sha256: Digest,
-        /// The newest head that is durable.
-        head: Head,
-    },
+    Issued(ToSign),
     /// There is no such request.
     NotFound,
     /// The key may not sign, or the request no longer waits.
@@ -77,21 +81,24 @@ fn issue(
     stored: &StoredRequest,
     challenge: DecisionChallenge,
 ) -> Attempt<DecisionChallengeOutcome> {
-    let roster = gate.roster()?;
-    let holder = roster.roster.active_key(&challenge.key_sha256, KeyUse::Approval)?;
-    if holder.person.person != challenge.person {
-        return refuse(Code::ApproverWrong, "the key belongs to another person than the session; use your own");
-    }
+    let to_sign = to_sign(gate, &challenge.person, &challenge.key_sha256, now, read_head(db)?)?;
     if stored.state.is_final() {
         // The input that is allowed longest: its refusal names why nothing can be decided any more.
         request::apply(stored.state, RequestInput::Revoke)?;
     }
-    Ok(DecisionChallengeOutcome::Issued {
-        issued_at: now,
-        expires_at: now.plus_s(DECISION_TTL_S_MAX),
-        roster_sha256: roster.view.roster_sha256,
-        head: read_head(db)?,
-    })
+    Ok(DecisionChallengeOutcome::Issued(to_sign))
+}
+
+/// What the holder of an approval key may sign now.
+///
+/// *Errors*: those of the key; `approver_wrong` for another person's.
+pub(crate) fn to_sign(gate: &GateState, person: &PersonId, key_sha256: &Digest, now: Timestamp, head: Head) -> Attempt<ToSign> {
+    let roster = gate.roster()?;
+    let holder = roster.roster.active_key(key_sha256, KeyUse::Approval)?;
+    if holder.person.person != *person {
+        return refuse(Code::ApproverWrong, "the key belongs to another person than the session; use your own");
+    }
+    Ok(ToSign { issued_at: now, expires_at: now.plus_s(DECISION_TTL_S_MAX), roster_sha256: roster.view.roster_sha256, head })
 }
 
 /// The challenge that a statement names, if this gate issued it; used, if a decision on record names it too.

@@ -19,7 +19,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::caps;
 use crate::challenges::issued_challenge;
-use crate::codec::{count, optional_parsed, optional_text, parsed, text};
+use crate::codec::{count, optional_parsed, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::kept;
@@ -27,6 +27,7 @@ use crate::log::to_i64;
 use crate::operations;
 use crate::requests;
 use crate::rows::StoredRequest;
+use crate::statements::{envelope_text, refused};
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
 
@@ -90,9 +91,13 @@ pub struct DecisionRefused {
 
 impl Store {
     /// Records a decision that was refused before it reached the rule.
-    pub async fn refuse_decision(&self, moment: Moment, refused: DecisionRefused) -> Result<(), StoreError> {
+    pub async fn refuse_decision(&self, moment: Moment, sent: DecisionRefused) -> Result<(), StoreError> {
         self.engine
-            .write(moment, Rank::Plain, move |tx| stage_refused(tx, refused.request, Some(refused.sender), None, &refused.refusal))
+            .write(moment, Rank::Plain, move |tx| {
+                let entry = refused(RecordType::DecisionRefused, Some(sent.sender), None, &sent.refusal);
+                tx.stage(Entry { request: sent.request, ..entry })?;
+                Ok(())
+            })
             .await
     }
 
@@ -129,27 +134,11 @@ pub(crate) fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Res
     match tx.attempt(|tx| judge_and_record(tx, &stored, decision, &envelope, &mut approver))? {
         Ok(receipt) => Ok(DecisionOutcome::Recorded(receipt)),
         Err(refusal) => {
-            stage_refused(tx, Some(stored.request), approver, Some(decision.envelope.key_digest()), &refusal)?;
+            let entry = refused(RecordType::DecisionRefused, approver, Some(decision.envelope.key_digest()), &refusal);
+            tx.stage(entry.of_request(stored.request))?;
             Ok(DecisionOutcome::Refused(refusal))
         }
     }
-}
-
-fn stage_refused(
-    tx: &mut Tx<'_>,
-    request: Option<RequestId>,
-    approver: Option<PersonId>,
-    key_sha256: Option<Digest>,
-    refusal: &Refusal,
-) -> Result<(), StoreError> {
-    let claims =
-        Json::object([("code", text(refusal.code)), ("approver", optional_text(approver)), ("key_sha256", optional_text(key_sha256))]);
-    tx.stage(Entry { request, ..Entry::new(RecordType::DecisionRefused, claims) })?;
-    Ok(())
-}
-
-fn envelope_text(envelope: &Envelope) -> Result<String, StoreError> {
-    String::from_utf8(envelope.to_json().canonical()?).map_err(|_| StoreError::corrupt("an envelope that is not text"))
 }
 
 fn receipt(row: &Row<'_>) -> rusqlite::Result<DecisionReceipt> {

@@ -24,8 +24,7 @@ pub async fn ready(State(gate): State<Arc<Gate>>) -> Result<&'static str, Reject
     gate.store.head().await?;
     let corrupt = gate.metrics.corrupt();
     if !corrupt.is_empty() {
-        let detail =
-            format!("rows of the gate's ledger cannot be read back: {}; the others go on; check the disk", corrupt.join(", "));
+        let detail = format!("rows of the gate's ledger cannot be read back: {}; the others go on; check the disk", corrupt.join(", "));
         return Err(Rejection::of_face(FaceCode::GateFailed, &detail).with_status(StatusCode::SERVICE_UNAVAILABLE));
     }
     Ok("ready\n")

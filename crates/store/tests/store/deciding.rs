@@ -29,7 +29,9 @@ impl Gate {
         let key_sha256 = approver.approval.public().digest();
         let ask = DecisionChallenge { request, person: approver.person, key_sha256 };
         let outcome = self.store.decision_challenge(self.moment(), ask).await.expect("an outcome");
-        let DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { panic!("{outcome:?}") };
+        let DecisionChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) = outcome else {
+            panic!("{outcome:?}")
+        };
         let challenge = self.challenge_key.issue(self.fresh_bits(), &request.to_string(), &key_sha256, issued_at);
         let statement = self.statement(approver, request, decision, role).await;
         let statement = DecisionStatement {

@@ -54,7 +54,7 @@ async fn signed(
     twist: Twist<'_>,
 ) -> RecordReconciliation {
     let (ask, outcome) = challenge(gate, person, operation, &[role]).await;
-    let OperationChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { panic!("{outcome:?}") };
+    let OperationChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) = outcome else { panic!("{outcome:?}") };
     let detail = detail(gate, operation).await;
     let frozen = match detail.request {
         Some(request) => Some(FrozenRequest::parse(gate.view(request).await.frozen.as_bytes()).expect("a stored request")),
@@ -507,7 +507,7 @@ async fn only_an_outcome_that_waits_for_people_takes_their_answer() {
         let (operation, _) = refund_in(&gate, &bea, &cem, *wanted).await;
         let (_, outcome) = challenge(&gate, &bea, operation, &["billing-approver"]).await;
         let takes_one = *wanted == OperationState::NeedsReconciliation || wanted.is_final();
-        assert_eq!(matches!(outcome, OperationChallengeOutcome::Issued { .. }), takes_one, "{wanted}: {outcome:?}");
+        assert_eq!(matches!(outcome, OperationChallengeOutcome::Issued(_)), takes_one, "{wanted}: {outcome:?}");
         if !takes_one || *wanted == OperationState::NeedsReconciliation {
             continue;
         }
