@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use vidimus_core::bytes::Salt;
 use vidimus_core::code::Code;
-use vidimus_core::ids::{CallId, RequestId, RunId};
+use vidimus_core::ids::{CallId, Name, RequestId, RunId};
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::{Answer, OperationState};
 use vidimus_store::{AnswerOutcome, CallReceived, FreezeCall, FreezeOutcome, IntentOutcome, Joined, Withdrawal, WriteEnd, WriteIntent};
@@ -37,12 +37,13 @@ pub fn begin(world: &Rc<World>) {
 fn intent(world: &World) -> Intent {
     // Few things to ask for, so that they meet each other.
     let which = world.dice.throw(3);
-    let (tool, args) = match world.dice.throw(14) {
+    let (tool, args) = match world.dice.throw(15) {
         0..3 => ("refund", format!(r#"{{"amount_minor":1500,"currency":"EUR","invoice":"{which}"}}"#)),
         3..5 => ("payout", format!(r#"{{"account":"{which}","amount_minor":1500,"currency":"EUR"}}"#)),
         5..7 => ("cancel", format!(r#"{{"subscription":"{which}"}}"#)),
         7..9 => ("wire", format!(r#"{{"account":"{which}","amount_minor":1500,"currency":"EUR"}}"#)),
         9 => ("tag", format!(r#"{{"tag":"{which}"}}"#)),
+        14 => ("label", format!(r#"{{"label":"{which}"}}"#)),
         10 | 11 => {
             let amount = if world.dice.percent(50) { 2_000 } else { 1_200 + world.dice.throw(2) * 300 };
             ("voucher", format!(r#"{{"amount_minor":{amount},"currency":"EUR","customer":"{which}"}}"#))
@@ -67,7 +68,7 @@ async fn agent(world: Rc<World>, begins_ms: u64) {
             intent.args = intent.args.replacen("15", "16", 1).replace(r#"g":"0""#, r#"g":"7""#);
             world.reach("other arguments under the same call key");
         }
-        let outcome = if intent.tool == "tag" { write(&world, &intent).await } else { money(&world, &intent).await };
+        let outcome = if matches!(intent.tool, "tag" | "label") { write(&world, &intent).await } else { money(&world, &intent).await };
         match outcome {
             // No answer: the same call again.
             Err(Cut) => world.tasks.sleep_ms(world.dice.throw(20_000)).await,
@@ -120,25 +121,18 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
     if world.defect == Some(Defect::GateTellsBeforeTheCommit) {
         world.witness.borrow_mut().told.push(Told::Call(freeze.received.call));
     }
-    let (agent, call) = (freeze.received.agent.clone(), freeze.received.call);
-    let told = world.over_network(|store, moment| async move { store.freeze_call(moment, freeze).await }).await;
-    if told.is_err() && world.dice.percent(60) {
-        // The gate notices that nobody reads its answer any more.
-        let noticing = Rc::clone(world);
-        world.tasks.spawn(Home::Gate, async move {
-            let orphaned = noticing.at_gate(|store, moment| async move { store.orphan_call(moment, agent, call).await }).await;
-            if orphaned == Ok(true) {
-                noticing.reach("a call is orphaned");
-            }
-        });
+    let agent = freeze.received.agent.clone();
+    world.travel().await?;
+    let outcome = world.at_gate(|store, moment| async move { store.freeze_call(moment, freeze).await }).await?;
+    if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, untold: true }) = &outcome {
+        // The connection is gone before the answer could be written to it.
+        if !world.is_calm() && world.dice.percent(8) {
+            lose(world, agent, *call);
+            return Err(Cut);
+        }
+        tell(world, *call);
     }
-    let outcome = told?;
-    if let FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) = &outcome {
-        let (noting, call) = (Rc::clone(world), *call);
-        world.tasks.spawn(Home::Gate, async move {
-            let _ = noting.at_gate(|store, moment| async move { store.tell_call(moment, call).await }).await;
-        });
-    }
+    world.travel().await?;
     let mut witness = world.witness.borrow_mut();
     match outcome {
         FreezeOutcome::Created { call, .. } => {
@@ -174,6 +168,33 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
             Ok(None)
         }
     }
+}
+
+/// The gate hands its answer to the connection, and notes that beside what else it does.
+fn tell(world: &Rc<World>, call: CallId) {
+    let Some(store) = world.store() else { return };
+    let noted = store.tell_call(world.moment(), call);
+    world.witness.borrow_mut().told_here.insert(call);
+    world.tasks.spawn(Home::Gate, async move {
+        let _ = noted.await;
+    });
+}
+
+/// The gate notices that nobody reads its answer any more: soon, or long after the agent has come by another connection.
+fn lose(world: &Rc<World>, agent: Name, call: CallId) {
+    let noticing = Rc::clone(world);
+    world.tasks.spawn(Home::Gate, async move {
+        let later_ms = if noticing.dice.percent(50) { 0 } else { noticing.dice.throw(60_000) };
+        noticing.tasks.sleep_ms(later_ms).await;
+        let orphaned = noticing.at_gate(|store, moment| async move { store.orphan_call(moment, agent, call).await }).await;
+        match orphaned {
+            Ok(true) => noticing.reach("a call is orphaned"),
+            Ok(false) if noticing.witness.borrow().told_here.contains(&call) => {
+                noticing.reach("a loss is noticed after the agent was told")
+            }
+            Ok(false) | Err(Cut) => {}
+        }
+    });
 }
 
 /// A call that joins an earlier one is the same call.

@@ -22,9 +22,13 @@ pub const DENIAL: &str = r#"{"kind":"wrong_amount","note":"too much for this one
 
 /// A request stands in the inboxes: some of those who may decide will look at it.
 pub fn look_at(world: &Rc<World>, request: RequestId) {
-    if world.is_calm() {
-        return;
+    if !world.is_calm() {
+        ask(world, request);
     }
+}
+
+/// Whoever may decide may look at it, whether it is calm or not.
+pub fn ask(world: &Rc<World>, request: RequestId) {
     for (person, roles) in asked(world, request) {
         if !world.dice.percent(70) {
             continue;

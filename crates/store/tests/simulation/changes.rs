@@ -52,7 +52,7 @@ async fn story(world: Rc<World>) {
 }
 
 /// Anybody of the roster, as a console knows it.
-fn somebody(world: &World) -> Option<PersonId> {
+pub fn somebody(world: &World) -> Option<PersonId> {
     let persons: Vec<PersonId> = world.witness.borrow().roster.persons.keys().copied().collect();
     world.dice.pick(&persons).copied()
 }
@@ -62,7 +62,7 @@ fn admin(world: &World) -> Option<Rc<Approver>> {
     world.dice.pick(&admins).and_then(|person| world.desk_of(person))
 }
 
-fn some_roles(world: &World) -> Vec<Name> {
+pub fn some_roles(world: &World) -> Vec<Name> {
     let mut roles = BTreeSet::from([name(ROLES[world.dice.throw(4) as usize])]);
     if world.dice.percent(40) {
         roles.insert(name(ROLES[world.dice.throw(3) as usize]));
@@ -123,7 +123,7 @@ async fn second_desktop(world: &Rc<World>) -> Result<(), Cut> {
     invited(world, desk, InviteKind::Device, roles).await
 }
 
-async fn propose(world: &Rc<World>, proposer: PersonId, change: ProposedChange) -> Result<Option<RequestId>, Cut> {
+pub async fn propose(world: &Rc<World>, proposer: PersonId, change: ProposedChange) -> Result<Option<RequestId>, Cut> {
     let ids = (CallId::from_random(world.dice.id()), RequestId::from_random(world.dice.id()));
     let asked = ProposeChange { proposer, change, call: ids.0, request: ids.1, salt: Salt::from_bytes(world.dice.bytes()) };
     let outcome = world.over_network(|store, moment| async move { store.propose_roster_change(moment, asked).await }).await?;
@@ -212,7 +212,7 @@ async fn leave_one(world: &Rc<World>) -> Result<(), Cut> {
     Ok(())
 }
 
-async fn send_stop(world: &Rc<World>, of: &Approver, mut keys: Vec<Digest>, signer: &SecretKey) -> Result<(), Cut> {
+pub async fn send_stop(world: &Rc<World>, of: &Approver, mut keys: Vec<Digest>, signer: &SecretKey) -> Result<(), Cut> {
     keys.sort();
     let (key_sha256, gate) = (keys[0], world.house.gate());
     let stop = Stop { gate, environment: Environment::Test, person: of.person, keys, issued_at: world.now() };
@@ -257,6 +257,10 @@ async fn recover(world: &Rc<World>) -> Result<(), Cut> {
     let hostile = world.dice.percent(15);
     let key = if hostile { &new.approval } else { &world.house.recovery_key };
     let envelope = recovery.sign(key).expect("a recovery is signed");
+    if !hostile {
+        // Whether it was announced or not is not known to whoever gets no answer.
+        world.desks.borrow_mut().push(Rc::clone(&new));
+    }
     let outcome = world.over_network(|store, moment| async move { store.announce_recovery(moment, envelope).await }).await?;
     let recovery_sha256 = match outcome {
         RecoveryOutcome::Announced { recovery_sha256, .. } => recovery_sha256,
@@ -266,7 +270,12 @@ async fn recover(world: &Rc<World>) -> Result<(), Cut> {
         }
     };
     assert!(!hostile, "a recovery that the recovery key did not sign is announced");
-    world.desks.borrow_mut().push(new);
+    if world.dice.percent(20)
+        && let Some(lost) = admin(world)
+    {
+        world.reach("somebody acts before their recovery is in force");
+        send_stop(world, &lost, lost.keys().to_vec(), &new.approval).await?;
+    }
     if world.dice.percent(50) {
         return Ok(());
     }

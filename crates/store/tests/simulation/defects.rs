@@ -73,6 +73,11 @@ fn a_worker_that_sends_other_arguments_is_noticed() {
 }
 
 #[test]
+fn a_worker_that_sends_another_write_again_is_noticed() {
+    noticed(Defect::WorkerSendsAnotherWriteAgain, "invariant_a_write_is_sent_as_it_was_first_intended");
+}
+
+#[test]
 fn a_worker_that_calls_a_time_out_failed_is_noticed() {
     noticed(Defect::WorkerCallsATimeOutFailed, "invariant_what_did_not_happen_has_no_effect");
 }

@@ -8,7 +8,7 @@ use vidimus_core::evidence::{Evidence, evidence_sha256};
 use vidimus_core::ids::{Environment, PersonId};
 use vidimus_core::operation::OperationKey;
 use vidimus_core::reconciliation::{Answer, ReconciliationStatement};
-use vidimus_store::{AskChallenge, OperationChallengeOutcome, ReconciliationOutcome, RecordReconciliation};
+use vidimus_store::{AskChallenge, OperationChallengeOutcome, ReconciliationOutcome, RecordReconciliation, ToSign};
 
 use crate::house::{Approver, name};
 use crate::tasks::Home;
@@ -55,7 +55,7 @@ async fn answer(world: &Rc<World>, person: &Approver, operation: OperationKey) -
     let challenge = Nonce::from_bytes(world.dice.bytes());
     let ask = AskChallenge { operation, person: person.person, roles: roles.clone(), key_sha256, challenge };
     let outcome = world.over_network(|store, moment| async move { store.operation_challenge(moment, ask).await }).await?;
-    let OperationChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = outcome else { return Ok(true) };
+    let OperationChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) = outcome else { return Ok(true) };
     let (said, amount_minor) = what_they_say(world, person, &subject, operation);
     let evidence = match said {
         Answer::StillUnknown => Evidence { look_again_at: Some(issued_at.plus_s(600)), ..Evidence::default() },

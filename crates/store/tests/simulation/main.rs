@@ -18,11 +18,13 @@ mod invariants;
 mod models;
 mod operators;
 mod provider;
+mod recovered;
 mod roster_seen;
 mod tasks;
 mod witness;
 mod workers;
 mod world;
+mod writes_again;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

@@ -118,7 +118,7 @@ impl Provider {
         let memory_s = match message.tool.as_str() {
             "refund" => Some(400 + KEY_GRACE_S),
             "payout" => Some(200 + KEY_GRACE_S),
-            "pay" => Some(300 + KEY_GRACE_S),
+            "pay" | "label" => Some(300 + KEY_GRACE_S),
             _ => None,
         };
         let now_ms = world.tasks.now_ms();
@@ -141,6 +141,7 @@ impl Provider {
         invariants::invariant_an_effect_implies_a_redeemed_token(&witness, message);
         invariants::invariant_nothing_is_sent_after_its_lease(message);
         invariants::invariant_the_executed_bytes_are_the_frozen_ones(&witness, message);
+        invariants::invariant_a_write_is_sent_as_it_was_first_intended(&witness, message);
         invariants::invariant_an_executor_with_its_own_roster_accepts(&witness, message);
         invariants::invariant_one_effect_for_each_operation(&effects, &message.operation);
         invariants::invariant_effects_never_exceed_approvals(&effects, &witness);

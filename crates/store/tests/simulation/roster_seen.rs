@@ -49,6 +49,8 @@ pub struct RosterSeen {
     pub waiting: BTreeMap<Digest, RecoverySeen>,
     /// Recoveries that never count again.
     pub over: BTreeSet<Digest>,
+    /// Who came in by the last recovery.
+    pub recovered: Option<PersonId>,
 }
 
 fn body_of(record: &LogRecord) -> Json {
@@ -187,8 +189,12 @@ impl RosterSeen {
         invariants::invariant_a_recovery_is_neither_early_nor_vetoed(self, &recovery, leaf.at);
         let announced = self.waiting[&recovery].admission.clone();
         assert!(announced == *admission, "another person comes in than was announced");
+        let before = self.clone();
         self.admit(admission);
         self.end(&recovery);
+        let person = person_of(admission);
+        invariants::invariant_a_recovery_brings_one_person_and_takes_nothing(&before, self, &person);
+        self.recovered = Some(person);
     }
 
     fn end(&mut self, recovery: &Digest) {

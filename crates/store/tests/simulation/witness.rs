@@ -76,6 +76,8 @@ impl RequestSeen {
 pub struct OperationSeen {
     pub request: Option<RequestId>,
     pub state: Option<OperationState>,
+    /// Where it is a write and nobody's decision.
+    pub write: Option<WriteSeen>,
     /// Ids of tokens minted for it, by attempt, and those that were redeemed.
     pub minted: BTreeMap<Digest, u32>,
     pub redeemed: BTreeSet<Digest>,
@@ -89,6 +91,18 @@ pub struct OperationSeen {
     pub happened_minor: Option<u64>,
     /// Somebody was told that it waits for people, or has looked by themself.
     pub paged: bool,
+}
+
+/// A write, as it was intended for the first time.
+#[derive(Clone)]
+pub struct WriteSeen {
+    pub agent: String,
+    pub tool: String,
+    pub args: String,
+    /// The row in force by then.
+    pub row_sha256: Digest,
+    pub at: Timestamp,
+    pub position: u64,
 }
 
 /// What an operation counts under its row's caps.
@@ -111,6 +125,7 @@ pub enum News {
     NeedsPeople(OperationKey),
     Table(Digest),
     Roster,
+    Recovered(PersonId),
 }
 
 /// What somebody outside was told, and may rely on.
@@ -141,6 +156,8 @@ pub struct Witness {
     /// The payloads of calls, as their agents sent them.
     pub payloads: BTreeMap<CallId, (String, String)>,
     pub told: Vec<Told>,
+    /// Calls whose ids this process of the gate has told: no later one knows that for certain.
+    pub told_here: BTreeSet<CallId>,
     last_at: Option<Timestamp>,
 }
 
@@ -162,6 +179,7 @@ impl Witness {
             reserved: Vec::new(),
             payloads: BTreeMap::new(),
             told: Vec::new(),
+            told_here: BTreeSet::new(),
             last_at: None,
         }
     }
@@ -213,7 +231,8 @@ impl Witness {
 
     fn apply(&mut self, world: &World, leaf: &AuditRecord, record: &LogRecord) -> Option<News> {
         if self.roster.take(record, leaf) {
-            return Some(News::Roster);
+            let recovered = self.roster.recovered.filter(|_| leaf.claim("by") == Some("recovery"));
+            return Some(recovered.map_or(News::Roster, News::Recovered));
         }
         match leaf.record_type {
             RecordType::RequestCreated => return Some(News::Request(self.request_created(world, leaf, record))),
@@ -236,7 +255,7 @@ impl Witness {
             RecordType::AgentRevoked => drop(self.revoked.insert(leaf.claim("agent").expect("an agent").to_owned(), record.position)),
             RecordType::TableChanged => return Some(News::Table(leaf.claim("table_sha256").expect("a digest").parse().expect("a digest"))),
             RecordType::WriteIntended | RecordType::WriteExecuted | RecordType::WriteFailed | RecordType::WriteUnknown => {
-                self.write_moved(leaf);
+                self.write_moved(world, leaf, record);
             }
             _ => {}
         }
@@ -245,6 +264,7 @@ impl Witness {
 
     /// After a start: the log is the one that was there, and what was told still holds.
     pub fn reread(&mut self, world: &World) {
+        self.told_here.clear();
         let store = world.store().expect("a gate that runs");
         let mut position = 0;
         while position < self.leaves.len() {

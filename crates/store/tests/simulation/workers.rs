@@ -20,6 +20,7 @@ use crate::invariants;
 use crate::provider::{Message, Provider, Reply};
 use crate::tasks::{Home, Slot};
 use crate::world::{Cut, Defect, World, ready};
+use crate::writes_again;
 
 pub const LEASE_S: u64 = 30;
 const LEASE_RENEWAL_MS: u64 = 10_000;
@@ -89,6 +90,17 @@ async fn sweep(world: &Rc<World>) -> Result<(), Cut> {
             world.tasks.clone().spawn(Home::Gate, async move {
                 let done = execute(&world, operation).await;
                 if done != Ok(true) {
+                    world.tasks.sleep_ms(REFUSED_REST_MS).await;
+                }
+                world.busy.borrow_mut().remove(&operation);
+            });
+        }
+    }
+    for operation in due.to_send_again {
+        if world.busy.borrow_mut().insert(operation) {
+            let world = Rc::clone(world);
+            world.tasks.clone().spawn(Home::Gate, async move {
+                if writes_again::send(&world, operation).await != Ok(true) {
                     world.tasks.sleep_ms(REFUSED_REST_MS).await;
                 }
                 world.busy.borrow_mut().remove(&operation);

@@ -23,7 +23,7 @@ use crate::invariants;
 use crate::provider::Provider;
 use crate::tasks::{Home, Slot, Tasks};
 use crate::witness::{News, Witness};
-use crate::{agents, approvers, changes, desk, operators, workers};
+use crate::{agents, approvers, changes, desk, operators, recovered, workers};
 
 /// Steps in which anything may happen. *Unit*: steps.
 const STEPS: u32 = 400;
@@ -38,6 +38,7 @@ pub enum Defect {
     WorkerSendsWithoutRedeeming,
     WorkerLooksAtNoLease,
     WorkerSendsOtherArguments,
+    WorkerSendsAnotherWriteAgain,
     WorkerCallsATimeOutFailed,
     GateTellsBeforeTheCommit,
     GateAnswersForAnyPayload,
@@ -90,6 +91,8 @@ pub struct World {
     pub nudge: RefCell<Slot<()>>,
     /// No further faults and no new calls: everything must end by itself.
     calm: Cell<bool>,
+    /// Those who act although it is calm: the course waits for them.
+    pub acting: Cell<u32>,
     trace: Cell<Digest>,
     told: bool,
 }
@@ -116,6 +119,7 @@ impl World {
             busy: RefCell::new(BTreeSet::new()),
             nudge: RefCell::new(Slot::default()),
             calm: Cell::new(false),
+            acting: Cell::new(0),
             trace: Cell::new(Digest::of(&seed.to_be_bytes())),
             told,
         });
@@ -140,11 +144,11 @@ impl World {
         }
         let mut steps = 0;
         loop {
-            while steps < LAST_STEPS && !self.witness.borrow().is_over() && self.step() {
+            while steps < LAST_STEPS && !self.is_over() && self.step() {
                 steps += 1;
             }
             self.settle();
-            if steps >= LAST_STEPS || self.witness.borrow().is_over() {
+            if steps >= LAST_STEPS || self.is_over() {
                 break;
             }
         }
@@ -159,6 +163,11 @@ impl World {
 
     pub fn coverage(&self) -> Coverage {
         self.coverage.borrow().clone()
+    }
+
+    /// Whether nothing is open, and nobody is about to open something.
+    fn is_over(&self) -> bool {
+        self.witness.borrow().is_over() && self.acting.get() == 0
     }
 
     /// One step; false when nobody waits for anything any more.
@@ -221,6 +230,10 @@ impl World {
                     gate_changed = true;
                 }
                 Some(News::Roster) => gate_changed = true,
+                Some(News::Recovered(person)) => {
+                    gate_changed = true;
+                    recovered::begin(self, person);
+                }
                 None => {}
             }
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use vidimus_core::bytes::Salt;
 use vidimus_core::decision::{CheckpointRef, DecisionKind, DecisionStatement, reason_sha256};
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_store::{DecisionChallenge, DecisionChallengeOutcome, RecordDecision};
+use vidimus_store::{DecisionChallenge, DecisionChallengeOutcome, RecordDecision, ToSign};
 
 use super::DENIAL;
 use crate::house::{Approver, recognise};
@@ -23,7 +23,7 @@ pub async fn challenged(
     let ask = DecisionChallenge { request, person: desk.person, key_sha256 };
     let outcome = world.over_network(|store, moment| async move { store.decision_challenge(moment, ask).await }).await?;
     Ok(match outcome {
-        DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => Some(DecisionStatement {
+        DecisionChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) => Some(DecisionStatement {
             roster_sha256,
             challenge: world.house.challenge_key.issue(world.dice.id(), &request.to_string(), &key_sha256, issued_at),
             checkpoint: CheckpointRef { size: head.size, root: head.root },

@@ -5,15 +5,18 @@ use std::rc::Rc;
 use vidimus_core::json::Json;
 
 use super::History;
-use super::making::{REFUND, bea, frozen, message, request, rows_without, statement, witness};
+use super::making::{REFUND, bea, frozen, message, request, rows_without, statement, witness, write_seen};
 use crate::house::{BILLING, House};
 use crate::invariants::*;
+use crate::provider::Message;
 
 pub const HISTORIES: &[History] = &[
     ("invariant_shown_and_signed_are_the_frozen_bytes", other_bytes_are_signed),
     ("invariant_shown_and_signed_are_the_frozen_bytes", other_arguments_are_signed),
     ("invariant_shown_and_signed_are_the_frozen_bytes", something_else_is_shown),
     ("invariant_the_executed_bytes_are_the_frozen_ones", a_cent_more_is_executed),
+    ("invariant_a_write_is_sent_as_it_was_first_intended", another_label_is_sent_again),
+    ("invariant_a_write_is_sent_as_it_was_first_intended", a_write_goes_to_another_tool),
     ("invariant_what_an_argument_names_is_what_was_signed", a_name_means_another_account),
     ("invariant_what_runs_rests_on_the_row_that_was_signed", it_runs_by_another_row),
     ("invariant_nothing_waits_on_a_row_that_changed", it_waits_on_another_row),
@@ -52,6 +55,23 @@ fn a_cent_more_is_executed(house: &Rc<House>, broken: bool) {
         sent.args = sent.args.replace("1500", "1501");
     }
     invariant_the_executed_bytes_are_the_frozen_ones(&witness(house, request(house, REFUND), |_| {}).0, &sent);
+}
+
+/// A write of the house, and what its second attempt sends.
+fn sent_again(house: &Rc<House>, change: impl FnOnce(&mut Message)) {
+    let write = write_seen(house, "label");
+    let mut sent = Message { tool: write.tool.clone(), args: write.args.clone(), ..message(&request(house, REFUND), 2) };
+    let (witness, _) = witness(house, request(house, REFUND), |seen| (seen.request, seen.write) = (None, Some(write)));
+    change(&mut sent);
+    invariant_a_write_is_sent_as_it_was_first_intended(&witness, &sent);
+}
+
+fn another_label_is_sent_again(house: &Rc<House>, broken: bool) {
+    sent_again(house, |sent| sent.args = sent.args.replace('1', if broken { "2" } else { "1" }));
+}
+
+fn a_write_goes_to_another_tool(house: &Rc<House>, broken: bool) {
+    sent_again(house, |sent| sent.tool = if broken { "tag" } else { "label" }.to_owned());
 }
 
 fn a_name_means_another_account(house: &Rc<House>, broken: bool) {

@@ -7,10 +7,10 @@ use vidimus_core::operation::OperationState;
 use vidimus_core::request::RequestState;
 
 use super::History;
-use super::making::{REFUND, at, operation_of, request, reserved, witness};
-use crate::house::House;
+use super::making::{REFUND, at, operation_of, request, reserved, witness, write_seen};
+use crate::house::{House, name};
 use crate::invariants::*;
-use crate::witness::RequestSeen;
+use crate::witness::{RequestSeen, WriteSeen};
 
 pub const HISTORIES: &[History] = &[
     ("invariant_effects_never_exceed_approvals", two_effects_of_one_approval),
@@ -21,6 +21,11 @@ pub const HISTORIES: &[History] = &[
     ("invariant_caps_are_never_exceeded", more_than_a_run_may_move),
     ("invariant_caps_are_never_exceeded", more_than_a_day_may_move),
     ("invariant_caps_are_never_exceeded", more_calls_than_an_hour_has),
+    ("invariant_a_write_is_sent_again_only_under_its_key", sent_again_without_a_key),
+    ("invariant_a_write_is_sent_again_only_under_its_key", sent_again_by_another_row),
+    ("invariant_a_write_is_sent_again_only_under_its_key", sent_again_too_often),
+    ("invariant_a_write_is_sent_again_only_under_its_key", sent_again_after_its_key),
+    ("invariant_a_write_is_sent_again_only_under_its_key", sent_again_for_an_agent_that_is_gone),
     ("invariant_a_cap_refuses_only_what_is_too_much", refused_with_room_left),
     ("invariant_no_agent_has_more_waiting_than_it_may", a_fifth_that_waits),
 ];
@@ -49,6 +54,35 @@ fn succeeded_and_nothing_there(house: &Rc<House>, broken: bool) {
     let operation = operation_of(&request(house, REFUND));
     let effects = if broken { Effects::new() } else { Effects::from([(operation, 1)]) };
     invariant_what_succeeded_has_happened(&effects, &operation);
+}
+
+/// A write is sent again: of this tool, after so many attempts, so many seconds after the first, its agent revoked at this place.
+fn sent_again(house: &Rc<House>, write: &WriteSeen, attempts: u32, after_s: u64, revoked_at: u64) {
+    let row = house.tables[0].table.row(&name(&write.tool));
+    let revoked = [("billing".to_owned(), revoked_at)].into();
+    invariant_a_write_is_sent_again_only_under_its_key(row, write, attempts, &revoked, at(after_s));
+}
+
+fn sent_again_without_a_key(house: &Rc<House>, broken: bool) {
+    sent_again(house, &write_seen(house, if broken { "tag" } else { "label" }), 1, 10, 0);
+}
+
+fn sent_again_by_another_row(house: &Rc<House>, broken: bool) {
+    let write = write_seen(house, "label");
+    let row_sha256 = if broken { Digest::of(b"another row") } else { write.row_sha256 };
+    sent_again(house, &WriteSeen { row_sha256, ..write }, 1, 10, 0);
+}
+
+fn sent_again_too_often(house: &Rc<House>, broken: bool) {
+    sent_again(house, &write_seen(house, "label"), if broken { 3 } else { 2 }, 10, 0);
+}
+
+fn sent_again_after_its_key(house: &Rc<House>, broken: bool) {
+    sent_again(house, &write_seen(house, "label"), 1, if broken { 300 } else { 299 }, 0);
+}
+
+fn sent_again_for_an_agent_that_is_gone(house: &Rc<House>, broken: bool) {
+    sent_again(house, &write_seen(house, "label"), 1, 10, if broken { 51 } else { 49 });
 }
 
 fn asked_twice_at_once(house: &Rc<House>, broken: bool) {

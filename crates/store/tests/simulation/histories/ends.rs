@@ -23,6 +23,7 @@ pub const HISTORIES: &[History] = &[
     ("invariant_a_result_is_of_its_operation", the_result_of_another),
     ("invariant_what_was_told_is_durable", a_call_that_was_told_of_is_gone),
     ("invariant_what_was_told_of_keys_is_on_record", a_stop_that_was_told_of_is_gone),
+    ("invariant_whoever_was_told_is_not_given_up", given_up_after_it_was_told),
     ("invariant_a_receipt_never_changes", two_receipts_of_one_decision),
     ("invariant_the_log_only_grows", a_shorter_log),
     ("invariant_the_log_only_grows", another_log),
@@ -52,6 +53,12 @@ fn joined_with_other_arguments(house: &Rc<House>, broken: bool) {
         operation: None,
     };
     invariant_a_joined_call_has_an_equal_payload(&witness, &joined, &payload(if broken { "2" } else { "1" }));
+}
+
+fn given_up_after_it_was_told(house: &Rc<House>, broken: bool) {
+    let seen = request(house, REFUND);
+    let told = if broken { seen.frozen.members().call } else { CallId::from_random([9; 16]) };
+    invariant_whoever_was_told_is_not_given_up(&[told].into(), &seen);
 }
 
 fn a_final_state_moves(_: &Rc<House>, broken: bool) {

@@ -15,7 +15,7 @@ use vidimus_core::time::Timestamp;
 use crate::house::{Approver, BEGINNING_MS, House, name};
 use crate::provider::Message;
 use crate::roster_seen::RosterSeen;
-use crate::witness::{ApprovalSeen, OperationSeen, RequestSeen, ReservedSeen, Witness};
+use crate::witness::{ApprovalSeen, OperationSeen, RequestSeen, ReservedSeen, Witness, WriteSeen};
 
 pub const REFUND: (&str, &str) = ("refund", r#"{"amount_minor":1500,"currency":"EUR","invoice":"1"}"#);
 pub const WIRE: (&str, &str) = ("wire", r#"{"account":"1","amount_minor":1500,"currency":"EUR"}"#);
@@ -100,6 +100,18 @@ pub fn message(seen: &RequestSeen, attempt: u32) -> Message {
         attempt,
         lease_until: at(30),
         looked_at: at(29),
+    }
+}
+
+/// A write as it was intended at the beginning.
+pub fn write_seen(house: &House, tool: &str) -> WriteSeen {
+    WriteSeen {
+        agent: "billing".to_owned(),
+        tool: tool.to_owned(),
+        args: r#"{"label":"1"}"#.to_owned(),
+        row_sha256: house.tables[0].rows[&name(tool)],
+        at: at(0),
+        position: 50,
     }
 }
 

@@ -3,11 +3,13 @@
 use std::rc::Rc;
 
 use vidimus_core::bytes::Digest;
+use vidimus_core::code::Code;
 
 use super::History;
 use super::making::{REFUND, WIRE, at, bea, frozen, roster_of, stopped};
 use crate::house::{House, TREASURY};
 use crate::invariants::*;
+use crate::roster_seen::RosterSeen;
 
 const DAY_S: u64 = 24 * 3600;
 
@@ -20,6 +22,10 @@ pub const HISTORIES: &[History] = &[
     ("invariant_a_stop_is_its_persons_or_an_admins", stopped_by_an_admins_device),
     ("invariant_a_recovery_is_neither_early_nor_vetoed", recovered_too_early),
     ("invariant_a_recovery_is_neither_early_nor_vetoed", recovered_after_a_veto),
+    ("invariant_a_recovery_brings_one_person_and_takes_nothing", recovered_and_a_key_stopped),
+    ("invariant_a_recovery_brings_one_person_and_takes_nothing", recovered_and_a_role_given),
+    ("invariant_a_recovery_brings_one_person_and_takes_nothing", recovered_with_one_key),
+    ("invariant_whoever_is_recovered_can_stop_a_lost_key", recovered_for_nothing),
     ("invariant_somebody_can_decide", asked_of_too_few),
     ("invariant_somebody_can_decide", asked_of_one_for_two_needs),
     ("invariant_the_table_in_force_is_the_one_on_record", another_table_in_force),
@@ -76,6 +82,42 @@ fn recovered_after_a_veto(house: &Rc<House>, broken: bool) {
         roster.over.insert(recovery);
     }
     invariant_a_recovery_is_neither_early_nor_vetoed(&roster, &recovery, at(2 * DAY_S));
+}
+
+/// Fay came in by a recovery: the roster without her, and the one that the house has.
+fn recovered(house: &Rc<House>, broken: bool, change: impl FnOnce(&mut RosterSeen)) {
+    let fay = house.people[5].person;
+    let mut before = house.roster.clone();
+    before.persons.remove(&fay);
+    before.keys.retain(|_, key| key.person != fay);
+    let mut after = house.roster.clone();
+    if broken {
+        change(&mut after);
+    }
+    invariant_a_recovery_brings_one_person_and_takes_nothing(&before, &after, &fay);
+}
+
+fn recovered_and_a_key_stopped(house: &Rc<House>, broken: bool) {
+    let key = house.people[0].approval.public().digest();
+    recovered(house, broken, |after| after.keys.get_mut(&key).expect("a key").stopped = true);
+}
+
+fn recovered_and_a_role_given(house: &Rc<House>, broken: bool) {
+    let dov = house.people[3].person;
+    recovered(house, broken, |after| {
+        after.persons.get_mut(&dov).expect("a person").roles.insert("admin".to_owned());
+    });
+}
+
+fn recovered_with_one_key(house: &Rc<House>, broken: bool) {
+    let key = house.people[5].device.public().digest();
+    recovered(house, broken, |after| drop(after.keys.remove(&key)));
+}
+
+fn recovered_for_nothing(house: &Rc<House>, broken: bool) {
+    let [signer, lost] = [5, 0].map(|person: usize| house.people[person].approval.public().digest());
+    let refused = broken.then_some(Code::RoleNotHeld);
+    invariant_whoever_is_recovered_can_stop_a_lost_key(&house.roster, &house.roster, &signer, &lost, refused);
 }
 
 fn asked_of_too_few(house: &Rc<House>, broken: bool) {

@@ -161,7 +161,7 @@ impl Building {
         let (person, key_sha256) = (self.people[0].person, self.people[0].approval.public().digest());
         let ask = DecisionChallenge { request, person, key_sha256 };
         let issued = self.carry_out(|store, moment| async move { store.decision_challenge(moment, ask).await });
-        let DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } = issued else { panic!("{issued:?}") };
+        let DecisionChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) = issued else { panic!("{issued:?}") };
         let view = self.carry_out(|store, _| async move { store.request(request, auditor()).await }).expect("a request");
         let frozen = FrozenRequest::parse(view.frozen.as_bytes()).expect("a stored request");
         let statement = DecisionStatement {

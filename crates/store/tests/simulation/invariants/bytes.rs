@@ -23,6 +23,13 @@ pub fn invariant_the_executed_bytes_are_the_frozen_ones(witness: &Witness, messa
     must!(witness.requests[&request].frozen.canonical_args() == message.args.as_bytes(), "other bytes are executed than were frozen");
 }
 
+/// A write goes out with the bytes of its first intent, at every attempt.
+pub fn invariant_a_write_is_sent_as_it_was_first_intended(witness: &Witness, message: &Message) {
+    let Some(write) = witness.operations.get(&message.operation).and_then(|seen| seen.write.as_ref()) else { return };
+    must!(write.tool == message.tool, "a write of `{}` goes to `{}`", write.tool, message.tool);
+    must!(write.args == message.args, "attempt {} of a write has other bytes than the first", message.attempt);
+}
+
 /// The arguments name today what they named when people signed.
 pub fn invariant_what_an_argument_names_is_what_was_signed(frozen: &FrozenRequest, presented: Option<&Json>) {
     must!(presented == Some(&frozen.members().referents), "it runs, and the arguments name {presented:?} by now");

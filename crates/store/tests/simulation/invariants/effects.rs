@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::request::RequestState;
-use vidimus_core::table::Table;
+use vidimus_core::table::{Idempotency, Row, Table};
 use vidimus_core::time::Timestamp;
 
 use crate::house::name;
-use crate::witness::{RequestSeen, ReservedSeen, Witness};
+use crate::witness::{RequestSeen, ReservedSeen, Witness, WriteSeen};
 
 /// What happened in the world, by operation: the provider's own ledger.
 pub type Effects = BTreeMap<OperationKey, u32>;
@@ -57,6 +57,26 @@ pub fn invariant_one_open_business_effect(witness: &Witness, frozen: &FrozenRequ
         let open = matches!(seen.state, RequestState::Pending | RequestState::Approved) || runs;
         must!(!open, "two requests for one business effect are open");
     }
+}
+
+/// Nobody approves a write: that it may be sent again is what its row says, for the agent that asked, while the key is known.
+pub fn invariant_a_write_is_sent_again_only_under_its_key(
+    row: Option<&Row>,
+    write: &WriteSeen,
+    attempts: u32,
+    revoked: &BTreeMap<String, u64>,
+    at: Timestamp,
+) {
+    let row = row.filter(|row| row.digest() == write.row_sha256);
+    let Some(Idempotency::Key { key_valid_s, attempts_max }) = row.map(|row| &row.idempotency) else {
+        must!(row.is_some(), "a write of `{}` is sent again, and its row is another one by now", write.tool);
+        must!(false, "a write of `{}` is sent again, which knows no key", write.tool);
+        return;
+    };
+    must!(attempts < *attempts_max, "a write is sent again after {attempts} attempts");
+    must!(at < write.at.plus_s(*key_valid_s), "a write of {} is sent again at {at}, when its key is over", write.at);
+    let gone = revoked.get(&write.agent).is_some_and(|revoked_at| *revoked_at > write.position);
+    must!(!gone, "a write is sent again for `{}`, which was revoked since", write.agent);
 }
 
 /// *Unit*: milliseconds.

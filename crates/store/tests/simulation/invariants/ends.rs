@@ -15,11 +15,10 @@ use crate::invariants::{
 use crate::witness::{OperationSeen, RequestSeen, Witness};
 use crate::world::{World, ready};
 
-/// Neither final nor in the hands of a person. Nobody can settle the unknown outcome of a write but its agent's own people.
+/// Neither final nor in the hands of a person.
 pub fn is_open(seen: &OperationSeen) -> bool {
     match seen.state {
         None | Some(OperationState::NeedsReconciliation) => false,
-        Some(OperationState::Unknown) => seen.request.is_some(),
         Some(state) => !state.is_final(),
     }
 }

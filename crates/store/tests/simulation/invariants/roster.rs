@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vidimus_core::bytes::Digest;
+use vidimus_core::code::Code;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::roster::{KeyUse, Roster};
@@ -50,6 +51,32 @@ pub fn invariant_a_recovery_is_neither_early_nor_vetoed(seen: &RosterSeen, recov
     must!(!seen.over.contains(recovery), "a recovery takes effect that was over");
     let effective_at = seen.effective_at(recovery);
     must!(effective_at.is_some_and(|effective_at| effective_at <= at), "a recovery takes effect at {at}, which is too early");
+}
+
+/// A recovery is an admission and nothing else: no key falls by it, nobody goes, nobody gains a role but who comes.
+pub fn invariant_a_recovery_brings_one_person_and_takes_nothing(before: &RosterSeen, after: &RosterSeen, person: &PersonId) {
+    let mut persons = after.persons.clone();
+    must!(persons.remove(person).is_some() && persons == before.persons, "a recovery of {person} changes somebody else");
+    let (new, old): (Vec<_>, Vec<_>) = after.keys.iter().partition(|(_, key)| key.person == *person);
+    must!(old.into_iter().eq(before.keys.iter()), "a recovery changes a key that was there");
+    let uses: BTreeSet<&str> = new.iter().filter(|(_, key)| !key.stopped).map(|(_, key)| key.key_use.as_str()).collect();
+    must!(new.len() == 2 && uses.len() == 2, "a recovery brings {} keys", new.len());
+}
+
+/// Whoever came in by a recovery is an admin like every other: their stop counts, before and after which they may sign it. *Refused* is
+/// what the gate said instead.
+pub fn invariant_whoever_is_recovered_can_stop_a_lost_key(
+    before: &RosterSeen,
+    after: &RosterSeen,
+    signer: &Digest,
+    lost: &Digest,
+    refused: Option<Code>,
+) {
+    let may = |seen: &RosterSeen| {
+        let key = seen.keys.get(signer).filter(|key| key.key_use == KeyUse::Approval && !key.stopped);
+        key.is_some_and(|key| seen.holds(&key.person, "admin")) && seen.keys.get(lost).is_some_and(|key| !key.stopped)
+    };
+    must!(refused.is_none() || !may(before) || !may(after), "whoever was recovered cannot stop a lost key: {refused:?}");
 }
 
 /// Nobody is asked what too few persons could decide together.

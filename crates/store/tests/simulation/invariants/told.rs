@@ -1,12 +1,15 @@
 //! What somebody outside was told, and may rely on.
 
+use std::collections::BTreeSet;
+
+use vidimus_core::ids::CallId;
 use vidimus_core::operation::{OperationKey, OperationState};
 use vidimus_core::record::RecordType;
 use vidimus_core::time::Timestamp;
 use vidimus_store::{CallView, DecisionOutcome, Head, Store};
 
 use crate::house::auditor;
-use crate::witness::{Told, Witness};
+use crate::witness::{RequestSeen, Told, Witness};
 use crate::world::{World, ready};
 
 pub fn invariant_a_joined_call_has_an_equal_payload(witness: &Witness, joined: &CallView, payload: &(String, String)) {
@@ -67,6 +70,12 @@ pub fn invariant_what_was_told_is_durable(world: &World, witness: &Witness, stor
         // The log was read again: what is to be asked is whether it has what was told.
         Told::Keys(record_type, position) => invariant_what_was_told_of_keys_is_on_record(witness, *record_type, *position),
     }
+}
+
+/// An agent that has its call's id is there, whichever of its connections is lost and however late that is noticed.
+pub fn invariant_whoever_was_told_is_not_given_up(told_here: &BTreeSet<CallId>, seen: &RequestSeen) {
+    let call = seen.frozen.members().call;
+    must!(!told_here.contains(&call), "{call} was told, and is orphaned");
 }
 
 /// The same envelope again has the same receipt.

@@ -124,7 +124,9 @@ impl Real {
         let ask = DecisionChallenge { request, person: approver.person, key_sha256 };
         let issued = self.carry_out(|store, moment| async move { store.decision_challenge(moment, ask).await });
         let (issued_at, expires_at, roster_sha256, head) = match issued {
-            DecisionChallengeOutcome::Issued { issued_at, expires_at, roster_sha256, head } => (issued_at, expires_at, roster_sha256, head),
+            DecisionChallengeOutcome::Issued(ToSign { issued_at, expires_at, roster_sha256, head }) => {
+                (issued_at, expires_at, roster_sha256, head)
+            }
             DecisionChallengeOutcome::Refused(refusal) => return format!("no challenge: {}", refusal.code),
             DecisionChallengeOutcome::NotFound => return "not found".to_owned(),
         };

@@ -1,13 +1,16 @@
 //! Operations as the log has them: reserved, minted, redeemed, answered, settled by people; and writes.
 
 use vidimus_core::bytes::Digest;
+use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationState;
 use vidimus_core::reconciliation::{RECONCILIATION_TYPE, ReconciliationStatement};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
+use vidimus_store::LogRecord;
 
-use super::{News, RequestSeen, ReservedSeen, Witness};
+use super::{News, RequestSeen, ReservedSeen, Witness, WriteSeen};
+use crate::house::name;
 use crate::invariants;
 use crate::world::World;
 
@@ -128,7 +131,7 @@ impl Witness {
         }
     }
 
-    pub(super) fn write_moved(&mut self, leaf: &AuditRecord) {
+    pub(super) fn write_moved(&mut self, world: &World, leaf: &AuditRecord, record: &LogRecord) {
         let seen = self.operations.entry(leaf.operation.expect("an operation")).or_default();
         let to = match leaf.record_type {
             RecordType::WriteIntended => OperationState::Executing,
@@ -136,11 +139,39 @@ impl Witness {
             RecordType::WriteFailed => OperationState::Failed,
             _ => OperationState::Unknown,
         };
-        let may = match seen.state {
-            None => to == OperationState::Executing,
-            Some(state) => state == OperationState::Executing && to != OperationState::Executing,
-        };
-        assert!(may, "a write that is {:?} becomes {to}", seen.state);
-        (seen.state, seen.attempts) = (Some(to), 1);
+        match (seen.state, to) {
+            (None, OperationState::Executing) => {
+                let table = world.table();
+                let write = first_intent(leaf, record);
+                let row_sha256 = table.rows[&name(&write.tool)];
+                (seen.write, seen.attempts) = (Some(WriteSeen { row_sha256, ..write }), 1);
+            }
+            (Some(OperationState::Unknown), OperationState::Executing) => {
+                let table = world.table();
+                let write = seen.write.as_ref().expect("a write that was intended");
+                let row = table.table.row(&name(&write.tool));
+                invariants::invariant_a_write_is_sent_again_only_under_its_key(row, write, seen.attempts, &self.revoked, leaf.at);
+                seen.attempts += 1;
+            }
+            (Some(OperationState::Executing), OperationState::Succeeded | OperationState::Failed | OperationState::Unknown) => {
+                invariants::invariant_an_operation_moves_as_it_may(seen.state, to, seen.attempts);
+            }
+            (state, _) => panic!("a write that is {state:?} becomes {to}"),
+        }
+        seen.state = Some(to);
+    }
+}
+
+/// What a write's first intent has on record.
+fn first_intent(leaf: &AuditRecord, record: &LogRecord) -> WriteSeen {
+    let body = parse(record.body.as_deref().expect("a body").as_bytes(), &Limits::FROZEN).expect("a body of JSON");
+    let claim = |name: &str| leaf.claim(name).expect("a claim of a write").to_owned();
+    WriteSeen {
+        agent: claim("agent"),
+        tool: claim("tool"),
+        args: body.member("args").and_then(Json::as_str).expect("the arguments").to_owned(),
+        row_sha256: Digest::of(b""),
+        at: leaf.at,
+        position: record.position,
     }
 }

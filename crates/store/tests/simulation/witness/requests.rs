@@ -95,6 +95,9 @@ impl Witness {
         let orphaned = leaf.claims.member("orphaned").and_then(|orphaned| orphaned.as_bool()).expect("whether it is");
         let seen = self.requests.get_mut(&leaf.request.expect("a request")).expect("a known request");
         assert!(!seen.state.is_final() && seen.orphaned != orphaned, "a request that is {} is orphaned", seen.state);
+        if orphaned {
+            invariants::invariant_whoever_was_told_is_not_given_up(&self.told_here, seen);
+        }
         seen.orphaned = orphaned;
     }
 
