@@ -93,6 +93,10 @@ pub const JOIN_S: u64 = 24 * 3600;
 /// How long an earlier equal business effect is named on a new request. *Unit*: seconds; 90 days.
 pub const EARLIER_S: u64 = 90 * 24 * 3600;
 
+/// How long an equal business effect that somebody denied or revoked is named on a new request: whoever is asked anew learns that a
+/// colleague said no. *Unit*: seconds; a day.
+pub const REFUSED_EARLIER_S: u64 = 24 * 3600;
+
 /// Earlier equal business effects named on a request. *Unit*: requests; the newest ones.
 pub const EARLIER_MAX: usize = 8;
 

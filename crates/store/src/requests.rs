@@ -16,7 +16,7 @@ use crate::codec::{parsed, text};
 use crate::error::StoreError;
 use crate::frozen_texts;
 use crate::gate::GateState;
-use crate::limits::{EARLIER_MAX, EARLIER_S};
+use crate::limits::{EARLIER_MAX, EARLIER_S, REFUSED_EARLIER_S};
 use crate::operations::{self, Change};
 use crate::rows::{StoredOperation, StoredRequest};
 use crate::tx::{Attempt, Entry, Tx, refuse};
@@ -96,6 +96,11 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
     Ok(())
 }
 
+/// So many seconds ago, as the ledger keeps times.
+fn before(tx: &Tx<'_>, seconds: u64) -> i64 {
+    tx.now.as_ms().saturating_sub(i64::try_from(seconds * 1000).unwrap_or(i64::MAX))
+}
+
 fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenRequest> {
     let row = new.row;
     let named: Vec<String> =
@@ -114,12 +119,13 @@ fn freeze(tx: &Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<FrozenR
     let Some(reversibility) = row.reversibility else {
         return Err(StoreError::corrupt("a money row without reversibility").into());
     };
-    let since = tx.now.as_ms() - i64::try_from(EARLIER_S * 1000).unwrap_or(i64::MAX);
     let mut earlier: Vec<RequestId> = tx.list(
-        "SELECT requests.request FROM requests JOIN operations USING (request)
-         WHERE business_sha256 = ?1 AND operations.state IN ('succeeded', 'partial', 'not_happened') AND operations.ended_at >= ?2
-         ORDER BY operations.ended_at DESC LIMIT ?3",
-        params![business_sha256.to_string(), since, EARLIER_MAX as i64],
+        "SELECT requests.request FROM requests LEFT JOIN operations USING (request)
+         WHERE business_sha256 = ?1
+           AND (operations.state IN ('succeeded', 'partial', 'not_happened') AND operations.ended_at >= ?2
+                OR requests.state IN ('denied', 'revoked') AND requests.ended_at > ?3)
+         ORDER BY coalesce(operations.ended_at, requests.ended_at) DESC LIMIT ?4",
+        params![business_sha256.to_string(), before(tx, EARLIER_S), before(tx, REFUSED_EARLIER_S), EARLIER_MAX as i64],
         |row| parsed(row, "request"),
     )?;
     let friction = if earlier.is_empty() { reversibility } else { Reversibility::Irreversible };

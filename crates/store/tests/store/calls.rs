@@ -140,6 +140,24 @@ async fn a_denied_call_is_answered_and_an_expired_one_begins_anew() {
 }
 
 #[tokio::test]
+async fn whoever_is_asked_anew_within_a_day_learns_that_a_colleague_said_no() {
+    let (gate, _, bea, _) = Gate::with_people().await;
+    let (_, denied) = gate.refund("842").await;
+    assert!(matches!(gate.decide(&bea, denied, DecisionKind::Deny, "billing-approver").await, DecisionOutcome::Recorded(_)));
+    for (after_s, named) in [(1, true), (24 * 3600, false)] {
+        gate.advance_s(after_s);
+        // The agent chooses its run, so that a new one does not join the denied call.
+        let mut elsewhere = gate.received("billing", "refund", None);
+        elsewhere.run = Some(RunId::from_random([u8::from(named) + 1; 16]));
+        let FreezeOutcome::Created { request, call, .. } = gate.freeze(elsewhere, ARGS).await else { panic!("a new request") };
+        let frozen = FrozenRequest::parse(gate.view(request).await.frozen.as_bytes()).expect("frozen");
+        let expected = if named { (vec![denied], Reversibility::Irreversible) } else { (Vec::new(), Reversibility::Compensable) };
+        assert_eq!((frozen.members().earlier.clone(), frozen.members().friction), expected);
+        gate.store.withdraw(gate.moment(), name("billing"), call).await.expect("withdrawn");
+    }
+}
+
+#[tokio::test]
 async fn an_equal_effect_after_a_success_takes_irreversible_friction() {
     let (gate, _, bea, _) = Gate::with_people().await;
     let (call, request) = gate.refund("842").await;

@@ -30,8 +30,8 @@ const TABLE: &str = "
     needs_reconciliation | join      conflict            | join              join              | open
     succeeded            | join      conflict            | join              names             | names
     partial              | join      conflict            | join              names             | names
-    denied               | join      conflict            | join              fresh             | fresh
-    revoked              | join      conflict            | join              fresh             | fresh
+    denied               | join      conflict            | join              names             | names
+    revoked              | join      conflict            | join              names             | names
     expired              | names     conflict            | names             fresh             | fresh
     withdrawn            | names     conflict            | names             fresh             | fresh
     stale                | names     conflict            | names             fresh             | fresh
