@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use vidimus_core::time::Timestamp;
 
+use crate::http::places::network;
 use crate::limits::{CHALLENGES_PER_WINDOW_MAX, FAILURE_ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_PER_WINDOW_MAX};
 
 #[derive(Clone, Copy)]
@@ -42,6 +43,7 @@ impl Failures {
 
 /// Counts one more; whether the address has a count of its own, and what it is.
 fn count(windows: &Windows, address: IpAddr, now: Timestamp) -> (bool, u32) {
+    let address = network(address);
     let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
     let fits = windows.contains_key(&Some(address)) || windows.len() < FAILURE_ADDRESSES_MAX || {
         windows.retain(|_, window| window.ends_at > now);
@@ -71,6 +73,21 @@ mod tests {
         assert!(!failures.count(address, now));
         assert!(failures.count("192.0.2.2".parse().expect("an address"), now));
         assert!(failures.count(address, now.plus_s(FAILURE_WINDOW_S)));
+    }
+
+    #[test]
+    fn a_host_with_a_network_of_addresses_is_one() {
+        let failures = Failures::default();
+        let address = |last: u32| format!("2001:db8:1:2::{last:x}").parse::<IpAddr>().expect("an address");
+        for last in 0..FAILURES_PER_WINDOW_MAX {
+            assert!(failures.count(address(last), Timestamp::MIN));
+        }
+        assert!(!failures.count(address(FAILURES_PER_WINDOW_MAX), Timestamp::MIN));
+        assert!(failures.count("2001:db8:1:3::1".parse().expect("an address"), Timestamp::MIN));
+        let mapped = |last: u8| format!("::ffff:192.0.2.{last}").parse::<IpAddr>().expect("an address");
+        assert!((0..FAILURES_PER_WINDOW_MAX).all(|_| failures.count(mapped(1), Timestamp::MIN)));
+        assert!(!failures.count("192.0.2.1".parse().expect("an address"), Timestamp::MIN), "the same host in its other spelling");
+        assert!(failures.count(mapped(2), Timestamp::MIN));
     }
 
     #[test]

@@ -241,7 +241,7 @@ impl Drop for Connection {
 }
 
 /// What counts as one address: of IPv6 the network, since one host has as many addresses in it as it likes.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64))),
         address @ IpAddr::V4(_) => address,
