@@ -244,6 +244,13 @@ const CASES: &[Case] = &[
             "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations/{operation}\", found = \"/result\", matches = [{ at = \"/state\", is = \"done\" }, { at = \"/sum\", is = \"{amount_minor}\" }, { at = \"/who\", is = \"{args.customer}\" }] }",
         )],
     ),
+    (
+        "a status that compares constants alone",
+        &[(
+            "idempotency = \"key\"\nkey_valid_s = 3600",
+            "idempotency = \"status\"\nstatus = { url = \"https://billing.example/operations/{operation}\", found = \"/result\", matches = [{ at = \"/state\", is = \"done\" }] }",
+        )],
+    ),
     ("a key that nobody keeps", &[("idempotency = \"key\"", "idempotency = \"none\"")]),
     ("a conflict that proves nothing", &[("delay_s = 0", "no_effect_statuses = [400, 409, 500]")]),
     ("a URL that the agent chooses", &[("https://billing.example/refunds", "https://billing.example/refunds/{invoice}")]),

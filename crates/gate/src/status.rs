@@ -92,11 +92,16 @@ fn judge(reply: &Reply, status: &StatusRead, operation: OperationKey, sent: &Sen
         Reply::Whole { .. } | Reply::NothingSent { .. } | Reply::Cut { .. } => return StatusAnswer::Unclear { detail },
     };
     let Some(answer) = parse_result(bytes) else { return StatusAnswer::Unclear { detail } };
-    let Some(found) = answer.pointer(&status.found).filter(|value| !value.is_null()) else {
+    let Some(found) = status.result_in(&answer) else {
         return StatusAnswer::NotFound { detail: "the provider answered, and names no result".to_owned() };
     };
+    if !StatusRead::says_something(found) {
+        return StatusAnswer::Unclear { detail: "the provider answered with an empty result, which may mean none".to_owned() };
+    }
     if !status.is_ours(&answer, &operation.digest(), &sent.body, &sent.args) {
-        let detail = "the provider has a result under the operation's key that is not of what was sent".to_owned();
+        let detail =
+            "the provider has something under the operation's key that is not what was sent, or not in the state that counts as done"
+                .to_owned();
         return StatusAnswer::Foreign { detail };
     }
     match found.canonical().ok().and_then(|text| String::from_utf8(text).ok()) {
@@ -130,6 +135,12 @@ mod tests {
             (whole(200, r#"{"result":{"id":"r1"}}"#), "foreign"),
             (whole(200, r#"{"sum":1500,"result":null}"#), "not_found"),
             (whole(200, r#"{"sum":1500}"#), "not_found"),
+            (whole(200, r#"{"sum":1500,"result":false}"#), "unclear"),
+            (whole(200, r#"{"sum":1500,"result":0}"#), "unclear"),
+            (whole(200, r#"{"sum":1500,"result":""}"#), "unclear"),
+            (whole(200, r#"{"sum":1500,"result":[]}"#), "unclear"),
+            (whole(200, r#"{"sum":1500,"result":{}}"#), "unclear"),
+            (whole(200, r#"{"sum":1500,"result":true}"#), "found"),
             (whole(404, "{}"), "not_found"),
             (whole(410, ""), "not_found"),
             (whole(200, "{"), "unclear"),

@@ -15,7 +15,8 @@ pub struct StatusRead {
     pub url: Template,
     /// JSON pointer to the result in the answer; a value there says that it happened.
     pub found: String,
-    /// What in the answer must be ours, so that no other payload's result is taken for this one's. At least one.
+    /// What in the answer must be ours, so that no other payload's result is taken for this one's: at least one. A constant beside
+    /// it says in which state the provider's record counts as done.
     pub matches: Vec<StatusMatch>,
 }
 
@@ -24,7 +25,7 @@ pub struct StatusRead {
 pub struct StatusMatch {
     /// JSON pointer to the value in the answer.
     pub at: String,
-    /// What stands there: a template with the places `{operation}`, `{payload_sha256}` and `{args.…}`.
+    /// What stands there: a template with the places `{operation}`, `{payload_sha256}` and `{args.…}`, or a constant.
     pub is: Template,
 }
 
@@ -51,6 +52,23 @@ impl StatusRead {
             (_, None) | (None, _) => false,
         };
         !self.matches.is_empty() && self.matches.iter().all(same)
+    }
+
+    /// The result in an answer. None where there is none: `null` is none.
+    pub fn result_in<'a>(&self, answer: &'a Json) -> Option<&'a Json> {
+        answer.pointer(&self.found).filter(|found| !found.is_null())
+    }
+
+    /// Whether a result says anything: a provider that writes `false`, `0`, an empty text or an empty list may mean that there is none.
+    pub fn says_something(result: &Json) -> bool {
+        match result {
+            Json::Null => false,
+            Json::Bool(is) => *is,
+            Json::Number(number) => number.as_i64() != Some(0),
+            Json::String(text) => !text.is_empty(),
+            Json::Array(values) => !values.is_empty(),
+            Json::Object(members) => !members.is_empty(),
+        }
     }
 
     pub(super) fn to_json(&self) -> Json {
@@ -85,12 +103,13 @@ pub(super) fn read_status(mut section: Section<'_>, report: &mut Report) -> Opti
 
 /// The places of each match: the operation's key, the payload's digest, an argument that the schema knows.
 pub(super) fn check_matches(status: &StatusRead, row: &ReadRow, report: &mut Report) {
+    if !status.matches.is_empty() && status.matches.iter().all(|one| one.is.is_constant()) {
+        let words =
+            "constants alone prove nothing about what was sent; compare one value with `{operation}`, `{payload_sha256}` or `{args.NAME}`";
+        report.fault(&row.at("status.matches"), Rule::ValueMalformed, words);
+    }
     for (index, one) in status.matches.iter().enumerate() {
         let place = row.at(&format!("status.matches[{index}].is"));
-        if one.is.is_constant() {
-            let words = "a constant proves nothing about what was sent; use `{operation}`, `{payload_sha256}` or `{args.NAME}`";
-            report.fault(&place, Rule::ValueMalformed, words);
-        }
         for path in one.is.paths() {
             match path.names() {
                 [only] if only == OPERATION || only == PAYLOAD => {}
@@ -143,6 +162,9 @@ mod tests {
             (vec![one("/body", "sha256:{payload_sha256}")], format!(r#"{{"body":"sha256:{digest}"}}"#), true),
             (vec![one("/none", "{args.absent}")], r#"{"none":null}"#.to_owned(), false),
             (Vec::new(), r#"{"amount":1500}"#.to_owned(), false),
+            (vec![amount(), one("/state", "booked")], r#"{"amount":1500,"state":"booked"}"#.to_owned(), true),
+            (vec![amount(), one("/state", "booked")], r#"{"amount":1500,"state":"rejected"}"#.to_owned(), false),
+            (vec![amount(), one("/state", "booked")], r#"{"amount":1500}"#.to_owned(), false),
         ];
         for (index, (matches, answer, ours)) in cases.into_iter().enumerate() {
             assert_eq!(status(matches).is_ours(&json(&answer), &operation, sent, &args), ours, "case {index}: {answer}");
