@@ -17,6 +17,7 @@ mod looks;
 mod looks_of_people;
 mod mutations;
 mod notices;
+mod pressing;
 mod proxy;
 mod recovery;
 mod removal;

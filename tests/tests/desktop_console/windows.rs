@@ -7,6 +7,9 @@ use vidimus_tests::desktop::Options;
 
 use crate::scene::{CREDIT, Outcome, PIN, REFUND, SOON, Scene, ask, check, play, read_and_start};
 
+/// How long Return is held from the inbox on.
+const HELD_FOR: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Every command of every trusted window, with arguments that its own page could send.
 fn trusted_commands(nonce: &str) -> Vec<(&'static str, Value)> {
     let decision = json!({ "kind": "approve", "nonce": nonce, "answer": "", "reasonKind": "other",
@@ -163,8 +166,10 @@ async fn a_held_key_decides_nothing() {
         console.show_rows(1).await?;
         console.driver.execute("document.querySelector('[data-request]').focus()", vec![]).await?;
         scene.desktop.run("xdotool", &["keydown", "Return"])?;
+        let began = std::time::Instant::now();
         let opened = console.driver.window_with_url("vidimus-review://").await;
         let held = console.unlocked_or_not("#approve-commit").await;
+        tokio::time::sleep(HELD_FOR.saturating_sub(began.elapsed())).await;
         scene.desktop.run("xdotool", &["keyup", "Return"])?;
         opened?;
         held?;
