@@ -25,6 +25,9 @@ use crate::signing::{self, Unlocking};
 use crate::strings;
 use crate::text::time;
 
+/// Sent, and nothing came back.
+pub const UNCONFIRMED: &str = "E-NET-2";
+
 /// What the page hands over. Rust believes none of it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -93,6 +96,9 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
     let mut reviews = console.reviews();
     let Some(review) = reviews.get_mut(request) else { return Outcome::says(strings::NOT_OPEN) };
     review.in_flight = false;
+    if !matches!(&result, Err(told) if told.id == UNCONFIRMED) {
+        review.unconfirmed_until_ms = None;
+    }
     match result {
         Ok(shown) => {
             review.progress.push(shown.heading.clone());
@@ -243,10 +249,18 @@ async fn sign_and_send(console: &Arc<Console>, request: &str, admitted: Admitted
     let envelope = statement.sign(&key).map_err(|refusal| Told::new("E-NET-3", refusal.message))?;
     let body = DecisionRequest { envelope: signing::raw_envelope(&envelope)?, reason, reason_salt, context: Some(context), denial };
     seams::pass(Seam::DecisionSigned);
-    progress(console, request, strings::sent(&now_text(console)));
+    note_sent(console, request, statement.expires_at.as_ms());
     let received = hand_in(&client, &id, &body).await?;
     seams::pass(Seam::DecisionAnswered);
     receipt::verify(console, &id, &envelope, &received, kind)
+}
+
+/// From here on the decision may be on record, whatever comes back.
+fn note_sent(console: &Console, request: &str, until_ms: i64) {
+    progress(console, request, strings::sent(&now_text(console)));
+    if let Some(review) = console.reviews().get_mut(request) {
+        review.unconfirmed_until_ms = Some(until_ms);
+    }
 }
 
 fn progress(console: &Console, request: &str, line: String) {
@@ -286,7 +300,7 @@ async fn hand_in(client: &ApproverClient, id: &RequestId, body: &DecisionRequest
         }
     }
     client.decide(id, body).await.map_err(|error| match error {
-        ClientError::Unreachable(_) => Told::new("E-NET-2", strings::NOT_CONFIRMED),
+        ClientError::Unreachable(_) => Told::new(UNCONFIRMED, strings::NOT_CONFIRMED),
         other => Told::of_gate(&other),
     })
 }

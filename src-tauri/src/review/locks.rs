@@ -5,6 +5,7 @@ use crate::errors::Told;
 use crate::limits::ARM_MS;
 use crate::review::acts;
 use crate::review::card::Card;
+use crate::review::decide::UNCONFIRMED;
 use crate::review::sections;
 use crate::review::{GateSays, Panel, Review};
 use crate::strings;
@@ -58,6 +59,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> Locks {
         hard.push(Told::new("E-REQ-1", strings::BYTES_DIFFER));
     }
     hard.extend(own_approval(console, review));
+    hard.extend(unconfirmed(console, review, now_ms));
     hard.extend(orphaned(console, review));
     hard.extend(log_locks(console));
     if review.wrong_answers >= crate::limits::WRONG_ANSWERS_MAX && now_ms < review.answer_wait_until_ms {
@@ -131,6 +133,24 @@ pub fn connection_locks(console: &Console) -> Vec<Told> {
 fn own_approval(console: &Console, review: &Review) -> Option<Told> {
     let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request))?;
     acts::stands(console, &decisions).then(|| Told::new("E-DEC-4", strings::OWN_APPROVAL))
+}
+
+/// A decision that may still arrive is not given again.
+fn unconfirmed(console: &Console, review: &Review, now_ms: i64) -> Option<Told> {
+    let waits = review.unconfirmed_until_ms.is_some_and(|until_ms| now_ms < until_ms) && !on_record(console, review);
+    waits.then(|| Told::new(UNCONFIRMED, strings::NOT_CONFIRMED))
+}
+
+/// Whether a decision of this person stands in the log.
+fn on_record(console: &Console, review: &Review) -> bool {
+    let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request)).unwrap_or_default();
+    acts::stands(console, &decisions)
+}
+
+/// What was sent can arrive no more, and the log holds nothing of it.
+pub fn undelivered(console: &Console, review: &Review, now_ms: i64) -> Option<Told> {
+    let over = review.unconfirmed_until_ms.is_some_and(|until_ms| now_ms >= until_ms) && console.shared().level;
+    (over && !on_record(console, review)).then(|| Told::new("E-NET-3", strings::NOT_DELIVERED))
 }
 
 /// Nobody would be told of what it does.

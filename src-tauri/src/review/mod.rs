@@ -98,6 +98,8 @@ pub struct Review {
     pub answer_wait_until_ms: i64,
     pub gate_says: GateSays,
     pub in_flight: bool,
+    /// Until when a decision that was sent and never answered may still arrive.
+    pub unconfirmed_until_ms: Option<i64>,
     pub progress: Vec<String>,
     pub receipt: Option<ShownReceipt>,
     /// What was recorded last and leaves the request open.
@@ -123,17 +125,19 @@ impl Review {
             answer_wait_until_ms: 0,
             gate_says: GateSays::NotAsked,
             in_flight: false,
+            unconfirmed_until_ms: None,
             progress: Vec::new(),
             receipt: None,
             notice: String::new(),
         }
     }
 
-    /// Opened again: nothing was seen in the new window, wrong answers are not forgotten.
+    /// Opened again: nothing was seen in the new window; wrong answers, and what was sent, are not forgotten.
     pub fn reopen(&mut self, card: Card, nonce: String, now_ms: i64) {
         let (wrong_answers, answer_wait_until_ms) = (self.wrong_answers, self.answer_wait_until_ms);
         let gate_says = self.gate_says.clone();
-        *self = Self { wrong_answers, answer_wait_until_ms, gate_says, ..Self::new(card, nonce, now_ms) };
+        let unconfirmed_until_ms = self.unconfirmed_until_ms;
+        *self = Self { wrong_answers, answer_wait_until_ms, gate_says, unconfirmed_until_ms, ..Self::new(card, nonce, now_ms) };
     }
 
     /// Marks parts as seen. Only parts of pages that were served count.

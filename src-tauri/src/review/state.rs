@@ -108,6 +108,8 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         lines.extend(crate::review::decide::execution_lines(console, &listed.request));
         Receipt { heading: receipt.heading.clone(), lines, has_next: crate::inbox::next_after(console, &listed.request).is_some() }
     });
+    let undelivered = locks::undelivered(console, review, now_ms).filter(|_| !locks.ended);
+    let progress = undelivered.map_or_else(|| review.progress.clone(), |told| vec![told.line()]);
     ReviewState {
         nonce: review.nonce.clone(),
         content_version: content_version(review).to_owned(),
@@ -141,7 +143,7 @@ pub fn of(console: &Console, review: &Review, now_ms: i64) -> ReviewState {
         can_more_time: matches!(acts.more_time, Some(Ok(_))) && !review.in_flight,
         more_time: more_time(console, review, acts.more_time, now_ms),
         unseen: unseen.into_iter().map(|(number, page)| Unseen { number, page }).collect(),
-        progress: review.progress.clone(),
+        progress,
         question: question(review, now_ms),
         receipt,
     }

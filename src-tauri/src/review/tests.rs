@@ -198,6 +198,38 @@ fn each_lock_has_its_own_words_and_denying_stays_possible_where_it_is_safe() {
     assert_eq!(id(&expired.deny), ["E-EXP-1"]);
 }
 
+/// Sent, and never answered: until it can arrive no more it is not given again, then the window says that it never arrived.
+#[test]
+fn what_was_sent_and_not_confirmed_is_not_decided_again() {
+    let mut log = Log::founded(&["billing-approver"]);
+    let frozen = log.freeze("refund", CALLS[0].1);
+    let request = log.create(&frozen);
+    let (console, mut review, _directory) = opened(&log, &request);
+    see_all(&mut review);
+    review.unconfirmed_until_ms = Some(NOW_MS + 60_000);
+    console.shared().level = true;
+    let locks = super::locks::of(&console, &review, NOW_MS + 59_999);
+    assert!(!locks.can_approve() && locks.can_deny() && locks.hard[0].contains("(E-NET-2)"), "{locks:?}");
+    assert!(super::locks::undelivered(&console, &review, NOW_MS + 59_999).is_none());
+    assert!(super::locks::of(&console, &review, NOW_MS + 60_000).can_approve());
+    let told = super::locks::undelivered(&console, &review, NOW_MS + 60_000).unwrap();
+    assert_eq!((told.id, told.text.as_str()), ("E-NET-3", crate::strings::NOT_DELIVERED));
+    let page = super::state::of(&console, &review, NOW_MS + 60_000);
+    assert_eq!(page.progress, [told.line()]);
+    console.shared().level = false;
+    assert!(super::locks::undelivered(&console, &review, NOW_MS + 60_000).is_none(), "an older state of the log tells nothing");
+    let card = Card::clone(&review.card);
+    review.reopen(card, "another".to_owned(), NOW_MS);
+    assert!(review.unconfirmed_until_ms.is_some(), "another window does not forget it");
+    log.decide(&frozen, vidimus_core::decision::DecisionKind::Approve, None);
+    let (console, mut review, _directory) = opened(&log, &request);
+    console.shared().level = true;
+    review.unconfirmed_until_ms = Some(NOW_MS + 60_000);
+    let locks = super::locks::of(&console, &review, NOW_MS + 5_000);
+    assert!(locks.ended && locks.hard.iter().all(|line| !line.contains("E-NET-2")), "the log tells: {locks:?}");
+    assert!(super::locks::undelivered(&console, &review, NOW_MS + 90_000).is_none());
+}
+
 #[test]
 fn a_person_without_the_role_reads_and_does_not_decide() {
     let mut log = Log::founded(&["support-lead"]);

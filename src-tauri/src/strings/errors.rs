@@ -8,6 +8,7 @@ texts! {
     IDENTITY_CHANGED = "The gate's identity is not the one you confirmed. Everything is locked. Call your administrator before going on.";
     HEAD_UNSIGNED = "A head of the log came that the gate you confirmed did not sign. Everything is locked until a good one comes. The evidence is kept. Call your administrator.";
     ROSTER_NOT_PINNED = "The people this gate lists are not the ones shown when you enrolled. Approving is locked. Call your administrator.";
+    NOT_DELIVERED = "Your decision did not reach the gate. The request is still waiting. Nothing was executed.";
     NOT_CONFIRMED = "Your decision was sent but is not confirmed yet. Do not decide again; the log will tell.";
     BYTES_DIFFER = "The details shown do not match what the gate would run. Do not approve. Denying works.";
     BYTES_MISSING = "The gate sent a request without its full contents. It cannot be approved from here.";

@@ -16,7 +16,7 @@ const ROLES: &[&str] = &["billing-approver", "support-lead"];
 const STREAM: &str = "GET /v1/log/stream";
 const DETAIL: &str = "GET /v1/requests/";
 
-async fn behind_a_proxy(scene: &Scene) -> Outcome<(Proxy, Arc<Console>)> {
+pub async fn behind_a_proxy(scene: &Scene) -> Outcome<(Proxy, Arc<Console>)> {
     let proxy = Proxy::start(&scene.home.url()).await?;
     let console = scene.open_console().await?;
     console.enrol(&scene.invite_by_way_of(&proxy.url)?, PIN).await?;

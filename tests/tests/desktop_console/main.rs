@@ -7,6 +7,7 @@ mod admission;
 mod approving;
 mod cut_decisions;
 mod cut_keys;
+mod cut_line;
 mod denying;
 mod exact;
 mod first_frames;

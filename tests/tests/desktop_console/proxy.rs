@@ -1,6 +1,6 @@
 //! Somebody between the console and the gate who changes bytes on their way: as many as there were, so that nothing else shows.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +21,19 @@ pub struct Lie {
     pub lie: Vec<u8>,
 }
 
+/// Where the line is cut: the request whose first line holds this is the last thing that happens.
+#[derive(Clone, Copy, Debug)]
+pub enum Cut {
+    /// It does not arrive.
+    Before(&'static str),
+    /// It arrives, and its answer does not.
+    After(&'static str),
+}
+
 #[derive(Default)]
 struct Orders {
+    cut: Mutex<Option<Cut>>,
+    is_cut: AtomicBool,
     target: Mutex<String>,
     lies: Mutex<Vec<Lie>>,
     told: AtomicUsize,
@@ -57,6 +68,22 @@ impl Proxy {
         held(&self.orders.lies).push(lie);
     }
 
+    /// Cuts the line at this.
+    pub fn cut(&self, cut: Cut) {
+        *held(&self.orders.cut) = Some(cut);
+    }
+
+    /// Whether it came to that.
+    pub fn is_cut(&self) -> bool {
+        self.orders.is_cut.load(Ordering::SeqCst)
+    }
+
+    /// The line is whole again.
+    pub fn mend(&self) {
+        *held(&self.orders.cut) = None;
+        self.orders.is_cut.store(false, Ordering::SeqCst);
+    }
+
     /// No lies from now on.
     pub fn tell_the_truth(&self) {
         held(&self.orders.lies).clear();
@@ -77,23 +104,29 @@ impl Drop for Proxy {
 async fn serve(listener: TcpListener, orders: Arc<Orders>) {
     // Ends with the test.
     while let Ok((console, _)) = listener.accept().await {
+        if orders.is_cut.load(Ordering::SeqCst) {
+            continue;
+        }
         let target = held(&orders.target).clone();
         // A gate that is away: the console meets a closed connection, as it would without us.
         let Ok(gate) = TcpStream::connect(target).await else { continue };
         let asked = Arc::new(Mutex::new(String::new()));
         let ((from_console, to_console), (from_gate, to_gate)) = (console.into_split(), gate.into_split());
-        tokio::spawn(ask(from_console, to_gate, asked.clone()));
+        tokio::spawn(ask(from_console, to_gate, asked.clone(), orders.clone()));
         tokio::spawn(answer(from_gate, to_console, asked, orders.clone()));
     }
 }
 
-async fn ask(mut console: OwnedReadHalf, mut gate: OwnedWriteHalf, asked: Arc<Mutex<String>>) {
+async fn ask(mut console: OwnedReadHalf, mut gate: OwnedWriteHalf, asked: Arc<Mutex<String>>, orders: Arc<Orders>) {
     let mut buffer = vec![0; BUFFER_BYTES];
     while let Ok(count) = console.read(&mut buffer).await {
         let bytes = &buffer[..count];
         let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
         if line.ends_with(b"HTTP/1.1") {
             *held(&asked) = String::from_utf8_lossy(line).into_owned();
+        }
+        if orders.cuts(&asked, false) {
+            return;
         }
         if count == 0 || gate.write_all(bytes).await.is_err() {
             return;
@@ -111,6 +144,7 @@ async fn answer(mut gate: OwnedReadHalf, mut console: OwnedWriteHalf, asked: Arc
         };
         match more {
             Some(Ok(count)) if count > 0 => whole.extend_from_slice(&buffer[..count]),
+            _ if orders.cuts(&asked, true) => return,
             Some(_) => {
                 // The end: what is left is passed on, and its reader may be gone already.
                 let _ = console.write_all(&orders.changed(&asked, std::mem::take(&mut whole))).await;
@@ -126,6 +160,17 @@ async fn answer(mut gate: OwnedReadHalf, mut console: OwnedWriteHalf, asked: Arc
 }
 
 impl Orders {
+    /// Whether the line is cut here, or was before.
+    fn cuts(&self, asked: &Mutex<String>, answered: bool) -> bool {
+        let asked = held(asked).clone();
+        let here = match *held(&self.cut) {
+            Some(Cut::Before(part)) => !answered && asked.contains(part),
+            Some(Cut::After(part)) => answered && asked.contains(part),
+            None => false,
+        };
+        self.is_cut.fetch_or(here, Ordering::SeqCst) || here
+    }
+
     fn changed(&self, asked: &Mutex<String>, mut bytes: Vec<u8>) -> Vec<u8> {
         let asked = held(asked).clone();
         for lie in held(&self.lies).iter().filter(|lie| asked.contains(lie.asked)) {
