@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::company::credential_variables;
 use crate::processes::{Process, ProcessError};
 
-/// What the effect tables of these tests name as the provider's credential.
+/// The provider's credential, which the effect tables of these tests name.
 pub const COMPANY_TOKEN: &str = "company-credential-of-the-gate";
 
 /// How long a gate may take to answer.
@@ -138,7 +139,7 @@ impl GateHome {
 
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg(subcommand).env("COMPANY_TOKEN", COMPANY_TOKEN);
+        command.arg(subcommand).envs(credential_variables(COMPANY_TOKEN));
         command
     }
 

@@ -92,7 +92,7 @@ const CASES: &[Case] = &[
     (
         "a row without executor",
         &[(
-            "[row.executor]\nkind = \"http\"\nmethod = \"POST\"\nurl = \"https://billing.example/refunds\"\nidempotency_header = \"Idempotency-Key\"\ncredential = \"env:BILLING_TOKEN\"",
+            "[row.executor]\nkind = \"http\"\nmethod = \"POST\"\nurl = \"https://billing.example/refunds\"\nidempotency_header = \"Idempotency-Key\"\ncredential = \"env:VIDIMUS_CREDENTIAL_BILLING\"",
             "",
         )],
     ),
@@ -263,7 +263,12 @@ const CASES: &[Case] = &[
     ),
     ("a method that is none", &[("method = \"GET\"", "method = \"get\"")]),
     ("an argument that is never sent", &[("/invoices/{invoice}", "/invoices/all")]),
-    ("a secret in the file", &[("credential = \"env:BILLING_TOKEN\"", "credential = \"sk_live_12345\"")]),
+    ("a secret in the file", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"sk_live_12345\"")]),
+    ("a variable that is not for rows", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"env:PATH\"")]),
+    ("a variable of no name", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"env:VIDIMUS_CREDENTIAL_\"")]),
+    ("a file by its path", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:/srv/vidimus/keys/log.key\"")]),
+    ("a file above the folder", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:..\"")]),
+    ("a file that is hidden", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:.netrc\"")]),
     (
         "an executor that is none",
         &[(
@@ -463,7 +468,7 @@ fn a_digest_follows_meaning_and_not_spelling() {
         ("https://billing.example/refunds", "https://billing.example/refund"),
         ("\"amount_minor\": {\"type\": \"integer\"}", "\"amount_minor\": {\"type\": \"integer\", \"minimum\": 0}"),
         ("label = \"Amount\"", "label = \"Sum\""),
-        ("credential = \"env:BILLING_TOKEN\"", "credential = \"env:OTHER_TOKEN\""),
+        ("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"env:VIDIMUS_CREDENTIAL_OTHER\""),
         ("delay_s = 0", "delay_s = 1"),
         ("salient = [\"amount_minor\"]", "salient = [\"amount_minor\", \"invoice\"]"),
         ("delay_s = 0", "referents = [{ arg = \"invoice\", read = { tool = \"get_invoice\" }, value = \"/id\" }]"),

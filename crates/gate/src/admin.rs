@@ -252,7 +252,7 @@ pub async fn ask(data: &Path, command: AdminCommand) -> Result<AdminReply, Admin
         }
         Err(_) => {
             // The database's lock decides whether really none runs.
-            let gate = Gate::open(data).await?;
+            let gate = Gate::open(data, None).await?;
             let reply = perform(&gate, data, command).await;
             gate.store.close();
             reply

@@ -16,7 +16,7 @@ use vidimus_store::{Begun, Executor, Mint, Minted, Redeem, RequestView, StoreErr
 
 use crate::entropy;
 use crate::executor::money::{Attempted, Order, Permit, examine, send_permitted};
-use crate::executor::{Secret, credential};
+use crate::executor::{Credentials, Secret};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::LEASE_S;
@@ -83,7 +83,7 @@ impl Gate {
         }
         let Some(table) = self.table().await? else { return Ok(None) };
         let Some(row) = table.row(&request.tool) else { return Ok(None) };
-        let Some(credential) = sent_at_once(row) else { return Ok(None) };
+        let Some(credential) = sent_at_once(&self.credentials, row) else { return Ok(None) };
         let Ok(place) = self.executions.clone().try_acquire_owned() else { return Ok(None) };
         let jti = entropy::nonce()?;
         let executor = AtHand { gate: Arc::clone(self), table: Arc::clone(&table), jti };
@@ -104,13 +104,13 @@ impl Gate {
 }
 
 /// The credential of a row whose approved calls are sent at once, where it has one; none for any other row.
-fn sent_at_once(row: &Row) -> Option<Option<Secret>> {
+fn sent_at_once(credentials: &Credentials, row: &Row) -> Option<Option<Secret>> {
     let RowExecutor::Http(http) = &row.executor else { return None };
     if row.delay_s > 0 || !row.referents.is_empty() {
         return None;
     }
     // The workers say that it is missing, and try again.
-    http.credential.as_ref().map(credential::find).transpose().ok()
+    http.credential.as_ref().map(|named| credentials.find(named)).transpose().ok()
 }
 
 async fn finish(gate: &Arc<Gate>, call: CallId, begun: Begun, ready: Ready) -> Result<(), Rejection> {

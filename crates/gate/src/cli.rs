@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use vidimus_core::ids::{Environment, Name, PersonId, RequestId};
-use vidimus_core::table::Credential;
+
+use crate::paging::SecretPlace;
 
 /// Routes tool calls, holds what spends or commits until people have signed it, executes once.
 #[derive(Debug, Parser)]
@@ -77,6 +78,9 @@ pub struct Serve {
     /// The folder of the gate's data
     #[arg(long)]
     pub data: PathBuf,
+    /// The folder of the files that rows may name as `credential = "file:NAME"`; without it, `credentials` in the data folder
+    #[arg(long)]
+    pub credentials: Option<PathBuf>,
     /// The address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:7340")]
     pub listen: SocketAddr,
@@ -97,7 +101,7 @@ pub struct Serve {
     pub page_webhook: Option<String>,
     /// Where the webhook's secret is found: `env:NAME` or `file:PATH`; the secret itself is `whsec_…`
     #[arg(long, requires = "page_webhook")]
-    pub page_webhook_secret: Option<Credential>,
+    pub page_webhook_secret: Option<SecretPlace>,
     /// A program that gets each page as JSON on its standard input, as one that sends a mail
     #[arg(long)]
     pub page_command: Option<PathBuf>,

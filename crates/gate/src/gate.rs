@@ -17,7 +17,7 @@ use crate::bell::Bell;
 use crate::checkpoints::{Checkpoints, HeadError};
 use crate::clock;
 use crate::entropy::{self, NoEntropy};
-use crate::executor::Outbound;
+use crate::executor::{Credentials, CredentialsError, Outbound};
 use crate::failures::Failures;
 use crate::http::Rejection;
 use crate::http::places::Places;
@@ -52,6 +52,9 @@ pub enum StartError {
     /// The keys are of another gate than the database.
     #[error("the keys and the database in `{}` are of different gates; restore both from one copy", .0.display())]
     KeysForeign(PathBuf),
+    /// The folder of credentials cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// The HTTP clients cannot be made.
     #[error("the clients for providers cannot be made; check the system's certificates")]
     Outbound(#[from] reqwest::Error),
@@ -71,6 +74,8 @@ pub struct Gate {
     pub checkpoints: Checkpoints,
     /// The newest head, outside the database.
     pub head_file: HeadFile,
+    /// The credentials of tools that the operator has put in place.
+    pub credentials: Credentials,
     /// The clients for providers.
     pub outbound: Outbound,
     /// Wakes those who wait for a call.
@@ -102,11 +107,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Opens the gate in a data folder: keys, database, recovery, the check against the newest head.
+    /// Opens the gate in a data folder: keys, database, recovery, the check against the newest head. `credentials` is the folder
+    /// of its tools' credentials, if another than the default.
     ///
     /// *Errors*: each reason not to start.
-    pub async fn open(data: &Path) -> Result<Gate, StartError> {
+    pub async fn open(data: &Path, credentials: Option<&Path>) -> Result<Gate, StartError> {
         let keys = Keys::load(data)?;
+        let credentials = Credentials::of(credentials, data)?;
         let store = Store::open(&database(data), keys.seal.clone())?;
         let identity = store.identity().await?.ok_or_else(|| StartError::NotInitialised(data.to_owned()))?;
         if identity.log_key != keys.log.public() || identity.token_key != keys.token.public() {
@@ -131,6 +138,7 @@ impl Gate {
             audience,
             checkpoints,
             head_file,
+            credentials,
             outbound: Outbound::new()?,
             bell: Bell::new(),
             nudge: Notify::new(),

@@ -20,6 +20,8 @@ use crate::{admin, workers};
 pub struct Options {
     /// The folder of its data.
     pub data: PathBuf,
+    /// The folder of its tools' credentials; without one, the default in the data folder.
+    pub credentials: Option<PathBuf>,
     /// The address to listen on.
     pub listen: SocketAddr,
     /// Its certificate; without one, plain HTTP.
@@ -88,7 +90,7 @@ impl Listening {
         let listen_error = |source| ServeError::Listen { address: options.listen, source };
         let listener = server::listen(options.listen).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
-        let gate = Arc::new(Gate::open(&options.data).await?);
+        let gate = Arc::new(Gate::open(&options.data, options.credentials.as_deref()).await?);
         let socket = admin::socket(&options.data);
         let admin_listener = admin::bind(&socket).map_err(ServeError::Socket)?;
         let scheme = if tls.is_some() { "https" } else { "http" };

@@ -12,7 +12,7 @@ use vidimus_core::operation::OperationKey;
 use vidimus_core::table::{Executor, HttpExecutor, Idempotency, Method, StatusRead};
 use vidimus_store::{OperationView, StatusAnswer, StoreError};
 
-use crate::executor::{Outgoing, Reply, credential, http::parse_result};
+use crate::executor::{Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{STATUS_ASK_REST_S, STATUS_ASKS_MAX};
@@ -67,7 +67,7 @@ impl Gate {
     }
 
     async fn ask_over_http(&self, http: &HttpExecutor, status: &StatusRead, operation: OperationKey, sent: &Sent) -> StatusAnswer {
-        let Ok(credential) = http.credential.as_ref().map(credential::find).transpose() else {
+        let Ok(credential) = http.credential.as_ref().map(|named| self.credentials.find(named)).transpose() else {
             return StatusAnswer::Unclear { detail: "the gate has no credential to ask with".to_owned() };
         };
         let outgoing = Outgoing {

@@ -20,7 +20,7 @@ use vidimus_store::{
 
 use crate::entropy;
 use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
-use crate::executor::{Reply, credential};
+use crate::executor::Reply;
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};
@@ -284,7 +284,7 @@ impl Redeem for Redeemer<'_> {
     async fn redeem(&self, token: VerifiedToken) -> Result<Permit, Refusal> {
         // Before the token is used up: a gate without the credential would burn an attempt for nothing.
         let credential = match &self.row.executor {
-            Executor::Http(HttpExecutor { credential: Some(named), .. }) => Some(credential::find(named).map_err(|error| {
+            Executor::Http(HttpExecutor { credential: Some(named), .. }) => Some(self.gate.credentials.find(named).map_err(|error| {
                 crate::logging::failure("a provider's credential was not found", &error);
                 Refusal::new(Code::ToolUnreachable, "the gate has no credential for the tool; its operator has to set it")
             })?),

@@ -63,7 +63,8 @@ impl Bench {
     async fn new() -> Bench {
         let company = Company::start(Options::new("unused")).await.expect("a company");
         // Without a credential the company refuses with 401: what counts here is whether anything arrives at all.
-        let toml = effect_table(&company.url).replace("credential = \"env:COMPANY_TOKEN\"\n", "");
+        let toml = effect_table(&company.url);
+        let toml: String = toml.split_inclusive('\n').filter(|line| !line.starts_with("credential = ")).collect();
         Bench {
             table: Table::parse(&toml).expect("a table"),
             inspector: company.inspector().expect("an inspector"),

@@ -17,7 +17,7 @@ use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
 use vidimus_gate::seams::Seam;
 use vidimus_tests::approver::Approver;
-use vidimus_tests::company::Tool;
+use vidimus_tests::company::{Tool, credential_variables};
 use vidimus_tests::processes::Process;
 
 const ROLE: &str = "billing-approver";
@@ -116,7 +116,7 @@ fn on_a_small_disk(house: &mut House) {
         keys = keys.display(),
     );
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).env("COMPANY_TOKEN", house::TOKEN);
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).envs(credential_variables(house::TOKEN));
     let output = house.data.path().join("small.out");
     let mut process = Process::start("vidimus-gate", &mut command, &output).expect("a gate");
     let line = process.wait_for_line("the listener", WITHIN, |line| line.starts_with("listening ")).expect("a ready gate");

@@ -136,7 +136,7 @@ async fn people_are_paged_until_somebody_looks() {
     let by_program: PageDocument = serde_json::from_str(told.lines().next().expect("a line")).expect("a page");
     assert_eq!(by_program.data.operation, Some(operation));
     let environment = std::fs::read_to_string(pages.with_extension("env")).expect("the program's environment");
-    assert!(!environment.contains("COMPANY_TOKEN") && !environment.contains(SECRET), "no credential goes along: {environment}");
+    assert!(!environment.contains("VIDIMUS_CREDENTIAL") && !environment.contains(SECRET), "no credential goes along: {environment}");
 
     let client = admin.client().expect("a session");
     client.opened(&operation).await.expect("somebody looks");

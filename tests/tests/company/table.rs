@@ -95,7 +95,14 @@ fn every_row_reaches_its_tool_and_no_other() {
         let plain: Vec<&str> = path.split('/').map(|segment| if segment.starts_with('{') { "{id}" } else { segment }).collect();
         assert_eq!(plain.join("/"), tool.path(), "{}", row.tool);
         assert!(row.effect != "money" || !row.executor.url.contains('{'), "{}: money goes to a constant address", row.tool);
-        assert_eq!(row.executor.credential, "env:COMPANY_TOKEN");
+        // Whoever may change a read or a write must not reach what pays.
+        let named = match (row.effect.as_str(), row.owner.as_str()) {
+            ("money", "support-lead") => "env:VIDIMUS_CREDENTIAL_SUPPORT",
+            ("money", "billing-approver") => "env:VIDIMUS_CREDENTIAL_BILLING",
+            ("money", "treasury") => "env:VIDIMUS_CREDENTIAL_TREASURY",
+            _ => "env:VIDIMUS_CREDENTIAL_COMPANY",
+        };
+        assert_eq!(row.executor.credential, named, "{}", row.tool);
     }
 }
 

@@ -20,7 +20,7 @@ use vidimus_api::request::{Receipt, RequestDetail};
 use vidimus_core::ids::RequestId;
 use vidimus_core::operation::OperationState;
 use vidimus_tests::approver::{Approver, ApproverError};
-use vidimus_tests::company::{Company, Inspector, Options, Tool, effect_table};
+use vidimus_tests::company::{Company, Inspector, Options, Tool, credential_variables, effect_table};
 use vidimus_tests::gate::{COMPANY_TOKEN, Gate, GateHome};
 use vidimus_tests::processes::Binary;
 
@@ -119,7 +119,7 @@ impl House {
 
     /// Runs a command of the gate's program to its end.
     pub fn command(&self, arguments: &[&str]) -> Output {
-        Command::new(&self.program).args(arguments).env("COMPANY_TOKEN", COMPANY_TOKEN).output().expect("the gate's program")
+        Command::new(&self.program).args(arguments).envs(credential_variables(COMPANY_TOKEN)).output().expect("the gate's program")
     }
 
     /// The credential of a new agent. `more` are options such as `--owner` and `--parent`.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use vidimus_api::call::CallStatus;
 use vidimus_api::client::AgentClient;
-use vidimus_tests::company::{Keys, Order, Tool};
+use vidimus_tests::company::{Keys, Order, Tool, credential_variables};
 use vidimus_tests::gate::COMPANY_TOKEN;
 use vidimus_tests::processes::{Binary, Process};
 
@@ -115,7 +115,7 @@ async fn stopped(house: &House, agent: &AgentClient, subject: Subject, point: &s
 fn second_gate(house: &House) -> String {
     let program = Binary::path("vidimus-gate").expect("the gate's program");
     let mut serve = Command::new(program);
-    serve.arg("serve").arg("--data").arg(house.home.data()).args(["--listen", "127.0.0.1:0"]).env("COMPANY_TOKEN", COMPANY_TOKEN);
+    serve.arg("serve").arg("--data").arg(house.home.data()).args(["--listen", "127.0.0.1:0"]).envs(credential_variables(COMPANY_TOKEN));
     let mut second = Process::start("a second gate", &mut serve, &house.path("second.log")).expect("a process");
     let status = second.wait(WITHIN).expect("an end");
     assert!(!status.success());

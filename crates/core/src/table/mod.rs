@@ -24,7 +24,8 @@ use std::ops::Deref;
 pub use change::{ChangeKind, EntryChange, MemberChange, TABLE_CHANGE, TableChange, next_table};
 pub use fault::{Rule, TableFault};
 pub use row::{
-    Agent, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method, Need, Referent, ToolRead,
+    Agent, CREDENTIAL_VARIABLE_PREFIX, Credential, Declaration, Executor, Fact, Field, Format, Given, HttpExecutor, Idempotency, Method,
+    Need, Referent, ToolRead,
 };
 pub use schema::{Schema, SchemaFault};
 pub use status::{StatusMatch, StatusRead};

@@ -279,12 +279,19 @@ pub struct HttpExecutor {
     pub timeout_s: u64,
 }
 
-/// Where a credential is found.
+/// What the name of every variable begins with that a row may name: of the gate's environment nothing else is given away.
+pub const CREDENTIAL_VARIABLE_PREFIX: &str = "VIDIMUS_CREDENTIAL_";
+
+/// Where a credential is found. A row names one, and whoever runs the gate decides which there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// In this environment variable of the gate.
+    ///
+    /// *Invariant*: it begins with [`CREDENTIAL_VARIABLE_PREFIX`].
     Env(String),
-    /// In this file.
+    /// In the file of this name, in the gate's one folder of credentials.
+    ///
+    /// *Invariant*: a plain name, which leads nowhere else.
     File(String),
     /// In the keyring, under this name.
     Keyring(String),
@@ -294,18 +301,31 @@ impl FromStr for Credential {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Credential, Refusal> {
-        let found = text.split_once(':').filter(|(_, name)| !name.is_empty() && !name.chars().any(char::is_control));
-        match found {
-            Some(("env", name)) if !name.contains('=') => Ok(Credential::Env(name.to_owned())),
-            Some(("file", name)) => Ok(Credential::File(name.to_owned())),
-            Some(("keyring", name)) => Ok(Credential::Keyring(name.to_owned())),
-            // The text is not repeated: someone may have put the secret itself here.
-            _ => Err(Refusal::new(
-                Code::FieldMalformed,
-                "a credential is not named by `env:`, `file:` or `keyring:`; write where it is found, never the secret",
+        // The text is not repeated: someone may have put the secret itself here.
+        let malformed = |message: &str| Refusal::new(Code::FieldMalformed, message);
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(Credential::Env(name.to_owned())),
+            Some(("env", _)) => Err(malformed(&format!(
+                "a credential's variable is not `{CREDENTIAL_VARIABLE_PREFIX}` and letters, digits or `_`; name it so, the gate gives no other away"
+            ))),
+            Some(("file", name)) if is_plain_file(name) => Ok(Credential::File(name.to_owned())),
+            Some(("file", _)) => Err(malformed(
+                "a credential's file is not a plain name; write the name alone, the file lies in the gate's folder of credentials",
             )),
+            Some(("keyring", name)) if !name.is_empty() && !name.chars().any(char::is_control) => Ok(Credential::Keyring(name.to_owned())),
+            _ => Err(malformed("a credential is not named by `env:`, `file:` or `keyring:`; write where it is found, never the secret")),
         }
     }
+}
+
+fn is_variable(name: &str) -> bool {
+    let own = name.strip_prefix(CREDENTIAL_VARIABLE_PREFIX).unwrap_or_default();
+    !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A name of one file: no separator, no step upwards, nothing hidden.
+fn is_plain_file(name: &str) -> bool {
+    !name.starts_with('.') && Name::parse(name).is_ok()
 }
 
 impl fmt::Display for Credential {

@@ -11,7 +11,7 @@ use vidimus_core::table::{Executor, HttpExecutor, Method, Row, Table, ToolRead};
 use vidimus_store::{AgentIdentity, ReadRecorded};
 
 use super::CallFault;
-use crate::executor::{Outgoing, Reply, credential, http::parse_result};
+use crate::executor::{Credentials, Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
 use crate::limits::{READ_ATTEMPTS_MAX, READ_BACKOFF_MS};
 
@@ -109,7 +109,7 @@ impl Gate {
         let mut pause = Duration::from_millis(READ_BACKOFF_MS);
         let mut attempt = 1;
         loop {
-            let reply = self.outbound.ask(outgoing(http, args, bytes)?).await;
+            let reply = self.outbound.ask(outgoing(&self.credentials, http, args, bytes)?).await;
             let repeat = match &reply {
                 Reply::Whole { status: 408 | 429 | 500..=599, .. } | Reply::NothingSent { .. } | Reply::Cut { .. } => true,
                 Reply::Whole { .. } => false,
@@ -143,10 +143,10 @@ pub(super) fn http_of(row: &Row) -> Result<&HttpExecutor, CallFault> {
 }
 
 /// The request of a read or a write: parameters in its address, the bytes that came as its body.
-pub(super) fn outgoing<'a>(http: &'a HttpExecutor, args: &Json, bytes: &[u8]) -> Result<Outgoing<'a>, CallFault> {
+pub(super) fn outgoing<'a>(credentials: &Credentials, http: &'a HttpExecutor, args: &Json, bytes: &[u8]) -> Result<Outgoing<'a>, CallFault> {
     let url = http.url.fill_url(args).map_err(|fault| super::arguments_invalid(vec![fault]).1);
     let url = url.map_err(|problem| CallFault::Refused(Box::new(problem)))?;
-    let credential = http.credential.as_ref().map(credential::find).transpose();
+    let credential = http.credential.as_ref().map(|named| credentials.find(named)).transpose();
     let credential = credential.map_err(|error| {
         crate::logging::failure("a provider's credential was not found", &error);
         provider(Code::ToolUnreachable, "the gate has no credential for the tool; its operator has to set it")

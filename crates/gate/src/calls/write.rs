@@ -54,7 +54,7 @@ impl Gate {
         call: &CallRequest,
     ) -> Result<(&'a HttpExecutor, Outgoing<'a>, Option<String>), CallFault> {
         let http = http_of(row)?;
-        let outgoing = outgoing(http, args, call.args.get().as_bytes())?;
+        let outgoing = outgoing(&self.credentials, http, args, call.args.get().as_bytes())?;
         let before = match &row.state {
             Some(read) => Some(self.state(table, read, args).await?),
             None => None,
@@ -73,11 +73,11 @@ impl Gate {
         let Some(header) = http.idempotency_header.as_deref() else { return Ok(false) };
         // What can fail without an effect, before an attempt is used up.
         let given = view.args.unwrap_or_default();
-        outgoing(http, &parse(given.as_bytes(), &Limits::CALL)?, given.as_bytes())?;
+        outgoing(&self.credentials, http, &parse(given.as_bytes(), &Limits::CALL)?, given.as_bytes())?;
         let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
         let Some(again) = self.store.write_again(self.moment()?, operation, lease_s).await? else { return Ok(false) };
         let args = parse(again.args.as_bytes(), &Limits::CALL)?;
-        let mut sent = outgoing(http, &args, again.args.as_bytes())?;
+        let mut sent = outgoing(&self.credentials, http, &args, again.args.as_bytes())?;
         sent.idempotency = Some((header, operation.digest()));
         self.send_write(&table, row, &args, (operation, again.attempt, again.lease_until), sent).await?;
         self.bell.ring(again.call);

@@ -17,6 +17,7 @@ use vidimus_store::{InitOutcome, Store};
 use super::{Outcome, say, table};
 use crate::admin;
 use crate::cli::Init;
+use crate::executor::credential::default_folder;
 use crate::gate::{database, moment};
 use crate::keys::{self, Keys};
 use crate::{clock, entropy};
@@ -57,6 +58,8 @@ pub(super) async fn run(init: Init) -> Outcome {
         return Err(InitError::AlreadyInitialised(data.display().to_string()).into());
     }
     let keys = before.map_or_else(|| Keys::create(&data, &log_seed, &token_seed), Ok)?;
+    // Empty: who runs the gate puts there what rows may name.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(default_folder(&data))?;
     let recovery_seed: [u8; 32] = entropy::bytes()?;
     let code = entropy::nonce()?;
     let expires_at = clock::now().plus_s(INVITE_TTL_S);

@@ -22,7 +22,8 @@ pub(super) async fn run(serve: Serve) -> Outcome {
         webhook_secret: serve.page_webhook_secret,
         command: serve.page_command,
     };
-    let options = Options { data: serve.data, listen: serve.listen, tls, trusted_proxy: serve.trusted_proxy, paging };
+    let Serve { data, credentials, listen, trusted_proxy, .. } = serve;
+    let options = Options { data, credentials, listen, tls, trusted_proxy, paging };
     let listening = Listening::begin(options).await?;
     say(&format!("listening {}", listening.url()))?;
     tokio::select! {

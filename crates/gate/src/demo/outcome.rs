@@ -23,7 +23,7 @@ const MONEY: [Tool; 6] =
 ///
 /// *Errors*: the ended gate's folder cannot be read, the company does not answer.
 pub async fn judge(stage: &Stage, transcript: &Transcript, told: &[Told]) -> Result<ExitCode, DemoError> {
-    let gate = Gate::open(&stage.home.data()).await?;
+    let gate = Gate::open(&stage.home.data(), None).await?;
     let mut approvals: BTreeMap<String, usize> = BTreeMap::new();
     let mut from = 0;
     loop {

@@ -55,7 +55,7 @@ impl Redeem for StoreRedeem<'_> {
 ///
 /// *Errors*: the folder cannot be opened, the token is not there, or something was not refused.
 pub async fn present(data: &Path, tokens: &Path, request: RequestId) -> Result<[Refused; 2], DemoError> {
-    let gate = Gate::open(data).await?;
+    let gate = Gate::open(data, None).await?;
     let view = gate
         .store
         .request(request, super::everything()?)

@@ -4,5 +4,5 @@ pub mod credential;
 pub mod http;
 pub mod money;
 
-pub use credential::{CredentialError, Secret};
+pub use credential::{CredentialError, Credentials, CredentialsError, Secret};
 pub use http::{Outbound, Outgoing, Reply};

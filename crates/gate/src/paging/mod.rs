@@ -2,6 +2,7 @@
 //! record, by a signed webhook, by a program. A page that is cut off by a crash is sent again, under the same id.
 
 mod command;
+mod secret;
 mod webhook;
 
 use std::path::PathBuf;
@@ -11,13 +12,13 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use vidimus_api::page::{PageData, PageDocument};
 use vidimus_core::page::{PageChannel, PageOutcome};
-use vidimus_core::table::Credential;
 use vidimus_store::{Page, PageSent};
 
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{PAGE_LOOK_MS, PAGES_AT_ONCE_MAX};
 use command::Command;
+pub use secret::{SecretPlace, SecretPlaceError};
 use webhook::Webhook;
 
 /// Where pages go, beside the log.
@@ -28,7 +29,7 @@ pub struct Options {
     /// The address that receives them.
     pub webhook: Option<String>,
     /// Where the webhook's secret is found.
-    pub webhook_secret: Option<Credential>,
+    pub webhook_secret: Option<SecretPlace>,
     /// The program that receives them.
     pub command: Option<PathBuf>,
 }

@@ -10,10 +10,8 @@ use sha2::Sha256;
 use tokio_util::sync::CancellationToken;
 use vidimus_core::bytes::{base64_decode, base64_encode};
 use vidimus_core::page::PageOutcome;
-use vidimus_core::table::Credential;
 
-use super::PagingError;
-use crate::executor::credential;
+use super::{PagingError, SecretPlace};
 use crate::limits::{CONNECT_S_MAX, PAGE_ATTEMPTS_MAX, PAGE_BACKOFF_MS, PAGE_S_MAX};
 
 /// How long a secret may be. *Unit*: bytes. *Source*: Standard Webhooks, signature scheme.
@@ -27,13 +25,13 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    pub(super) fn new(url: &str, secret: Option<&Credential>) -> Result<Webhook, PagingError> {
+    pub(super) fn new(url: &str, secret: Option<&SecretPlace>) -> Result<Webhook, PagingError> {
         let url: Url = url.parse().map_err(|_| PagingError::AddressUnusable)?;
         if !may_be_used(&url) {
             return Err(PagingError::AddressUnusable);
         }
         let named = secret.ok_or(PagingError::SecretUnusable(None))?;
-        let found = credential::find(named).map_err(|error| PagingError::SecretUnusable(Some(error)))?;
+        let found = named.find().map_err(|error| PagingError::SecretUnusable(Some(error)))?;
         let secret = found.reveal().strip_prefix("whsec_").and_then(|text| base64_decode(text).ok());
         let secret = secret.filter(|secret| SECRET_BYTES.contains(&secret.len())).ok_or(PagingError::SecretUnusable(None))?;
         let client = Client::builder()

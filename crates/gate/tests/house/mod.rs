@@ -12,7 +12,7 @@ use vidimus_api::client::{AgentClient, ClientError};
 use vidimus_core::bytes::Digest;
 use vidimus_core::ids::RequestId;
 use vidimus_tests::approver::Approver;
-use vidimus_tests::company::{Company, Inspector, Options, effect_table};
+use vidimus_tests::company::{Company, Inspector, Options, credential_variables, effect_table};
 use vidimus_tests::processes::Process;
 
 pub const WITHIN: Duration = Duration::from_secs(20);
@@ -192,7 +192,7 @@ fn data_of(data: &TempDir) -> String {
 
 fn gate_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(GATE);
-    command.args(arguments).env("COMPANY_TOKEN", TOKEN).env_remove("VIDIMUS_SEAM");
+    command.args(arguments).envs(credential_variables(TOKEN)).env_remove("VIDIMUS_SEAM");
     command
 }
 
