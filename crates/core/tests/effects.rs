@@ -53,6 +53,27 @@ fn the_company_loads_without_warnings() {
     }
 }
 
+/// A second money row with the credential of the first, of another owner; and the list that stood in its place.
+const PAYOUT: &str = r#"[[row]]
+tool = "payout"
+effect = "money"
+reversibility = "irreversible"
+owner = "treasury"
+needs = [{ role = "treasury", quorum = 2 }]
+idempotency = "none"
+summary = "Pay {invoice}"
+business = ["invoice"]
+salient = ["invoice"]
+fields = []
+schema = '''{"type": "object", "additionalProperties": false, "required": ["invoice"], "properties": {"invoice": {"type": "string"}}}'''
+[row.executor]
+kind = "http"
+method = "POST"
+url = "https://billing.example/payouts"
+credential = "env:VIDIMUS_CREDENTIAL_BILLING"
+
+[[agent]]"#;
+
 /// A name for the case, and what is replaced by what in the good table.
 type Case = (&'static str, &'static [(&'static str, &'static str)]);
 
@@ -269,6 +290,14 @@ const CASES: &[Case] = &[
     ("a file by its path", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:/srv/vidimus/keys/log.key\"")]),
     ("a file above the folder", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:..\"")]),
     ("a file that is hidden", &[("credential = \"env:VIDIMUS_CREDENTIAL_BILLING\"", "credential = \"file:.netrc\"")]),
+    (
+        "a write with the credential that pays",
+        &[(
+            "url = \"https://billing.example/invoices/{invoice}/close\"",
+            "url = \"https://billing.example/invoices/{invoice}/close\"\ncredential = \"env:VIDIMUS_CREDENTIAL_BILLING\"",
+        )],
+    ),
+    ("a payment of another owner with the same credential", &[("[[agent]]", PAYOUT)]),
     (
         "an executor that is none",
         &[(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::fault::{Report, Rule};
 use super::parse::{ReadAgent, ReadRow, ReadTable};
+use super::row::{Credential, Executor};
 use crate::ids::{Effect, Name};
 
 /// The prefix of the gate's own tools.
@@ -30,6 +31,7 @@ pub(super) fn check_table(table: &ReadTable, report: &mut Report) {
         check_triggers(row, table, &by_tool, report);
     }
     check_look_alikes(table, report);
+    check_credentials(table, report);
     check_agents(table, report);
 }
 
@@ -150,6 +152,39 @@ fn check_look_alikes(table: &ReadTable, report: &mut Report) {
         } else if let Some(other) = by_skeleton.insert(skeleton(tool), row) {
             report.warn(&place, Rule::ToolLookAlike, format!("`{tool}` and `{}` look alike; rename one", other.declared.tool));
         }
+    }
+}
+
+/// What pays is found in the money rows of one owner only: in any other row it would pay without those being asked whom the
+/// money rows name.
+fn check_credentials(table: &ReadTable, report: &mut Report) {
+    let named: Vec<(&Credential, &ReadRow)> =
+        table.rows.iter().filter_map(|row| credential_of(&row.declared.executor).map(|credential| (credential, row))).collect();
+    let mut paying: BTreeMap<&Credential, &ReadRow> = BTreeMap::new();
+    for (credential, row) in named.iter().filter(|(_, row)| row.declared.effect == Effect::Money) {
+        paying.entry(credential).or_insert(row);
+    }
+    for (credential, row) in named {
+        let Some(payer) = paying.get(credential) else { continue };
+        let (tool, paid_by) = (&row.declared.tool, &payer.declared.tool);
+        let words = if row.declared.effect != Effect::Money {
+            format!(
+                "`{tool}` is labelled `{}` and has the credential that pays in `{paid_by}`; give it one of its own",
+                row.declared.effect
+            )
+        } else if row.declared.owner != payer.declared.owner {
+            format!("`{tool}` has another owner than `{paid_by}` and the same credential; give it one of its own")
+        } else {
+            continue;
+        };
+        report.fault(&row.at("executor.credential"), Rule::CredentialShared, words);
+    }
+}
+
+fn credential_of(executor: &Executor) -> Option<&Credential> {
+    match executor {
+        Executor::Http(http) => http.credential.as_ref(),
+        Executor::Mcp { .. } | Executor::Remote { .. } | Executor::Gate => None,
     }
 }
 

@@ -15,8 +15,9 @@ use crate::roster::ADMIN;
 /// The tool by which the gate changes its effect table.
 pub const TABLE_CHANGE: &str = "gate.table.change";
 
-/// Members of a row that the owner alone does not change: who answers for it, and how much it may do.
-const ADMIN_MEMBERS: &[&str] = &["owner", "caps"];
+/// Members of a row that the owner alone does not change: who answers for it, what it counts as and how much it may do, and
+/// where calls and questions about them go with which credential.
+const ADMIN_MEMBERS: &[&str] = &["owner", "caps", "effect", "executor", "status"];
 
 words!(
     /// What happens to a row or to an agent's list.
@@ -85,8 +86,8 @@ impl TableChange {
         Ok(TableChange { owner, previous_sha256: previous.digest(), next_sha256: next.digest(), rows, agents, needs })
     }
 
-    /// Who must have approved: the owner's role with the highest quorum that a touched row has or had, and `admin` where more
-    /// changes than the owner answers for.
+    /// Who must have approved: the owner's role with the highest quorum that a touched row has or had, whoever a touched row in
+    /// force asks for each of its calls, and `admin` where more changes than the owner answers for.
     pub fn needs(&self) -> &[Need] {
         &self.needs
     }
@@ -234,16 +235,27 @@ fn joined(tools: &[&Name]) -> String {
 }
 
 fn needs(owner: &Name, rows: &[EntryChange], agents: &[EntryChange], previous: &Table, next: &Table) -> Result<Vec<Need>, Refusal> {
-    let admin = Name::parse(ADMIN)?;
     let touched = rows.iter().flat_map(|row| previous.row(&row.name).into_iter().chain(next.row(&row.name)));
     let quorum = touched.flat_map(|row: &Row| &row.needs).map(|need| need.quorum).max().unwrap_or(1).max(1);
-    let need = |role: &Name, quorum| Need { role: role.clone(), quorum, escalate_to: None };
-    let mut needs = vec![need(owner, quorum)];
-    let beyond_owner = !agents.is_empty() || rows.iter().any(|row| is_for_admin(row, next));
-    if beyond_owner && *owner != admin {
-        needs.push(need(&admin, 1));
+    let mut needs = Vec::new();
+    ask(&mut needs, owner, quorum);
+    // Whoever a row asks before money moves is who it protects: no change of it goes past them, so that nobody has to tell the
+    // harmless ones from those that make it a write, ask fewer, or show it under another label.
+    for need in rows.iter().filter_map(|row| previous.row(&row.name)).flat_map(|row| &row.needs) {
+        ask(&mut needs, &need.role, need.quorum);
+    }
+    if !agents.is_empty() || rows.iter().any(|row| is_for_admin(row, next)) {
+        ask(&mut needs, &Name::parse(ADMIN)?, 1);
     }
     Ok(needs)
+}
+
+/// Asks for so many persons of a role at least.
+fn ask(needs: &mut Vec<Need>, role: &Name, quorum: u32) {
+    match needs.iter_mut().find(|need| need.role == *role) {
+        Some(asked) => asked.quorum = asked.quorum.max(quorum),
+        None => needs.push(Need { role: role.clone(), quorum, escalate_to: None }),
+    }
 }
 
 /// Whether a row's change is more than its owner alone answers for.

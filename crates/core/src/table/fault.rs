@@ -76,6 +76,8 @@ words!(
         UrlNotConstant = "url_not_constant",
         /// A URL would carry credentials and arguments in the clear.
         UrlNotTls = "url_not_tls",
+        /// A row has the credential with which another owner's, or a money row, pays.
+        CredentialShared = "credential_shared",
         /// The method does not fit the effect.
         MethodNotForEffect = "method_not_for_effect",
         /// A tool sets off something that does more harm than its own label says.

@@ -283,7 +283,7 @@ pub struct HttpExecutor {
 pub const CREDENTIAL_VARIABLE_PREFIX: &str = "VIDIMUS_CREDENTIAL_";
 
 /// Where a credential is found. A row names one, and whoever runs the gate decides which there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credential {
     /// In this environment variable of the gate.
     ///

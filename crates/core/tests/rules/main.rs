@@ -6,3 +6,4 @@ mod machines;
 mod reconciliation;
 mod roster;
 mod table_change;
+mod table_guards;

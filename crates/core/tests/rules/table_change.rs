@@ -75,7 +75,13 @@ fn the_needs_follow_from_what_differs() {
     let cases: Vec<NeedsCase<'_>> = vec![
         ("a member", edit(&text, "refund", "quorum = 1", "quorum = 2"), "billing-approver", &[("billing-approver", 2)]),
         ("the quorum that was", edit(&text, "wire_transfer", "quorum = 2", "quorum = 1"), "treasury", &[("treasury", 2)]),
-        ("a row without needs", edit(&text, "get_payee", "127.0.0.1:1/", "127.0.0.1:2/"), "treasury", &[("treasury", 1)]),
+        (
+            "a row without needs",
+            edit(&text, "create_ticket", "undo = \"close", "undo = \"perhaps close"),
+            "support-lead",
+            &[("support-lead", 1)],
+        ),
+        ("another address", edit(&text, "get_payee", "127.0.0.1:1/", "127.0.0.1:2/"), "treasury", &[("treasury", 1), ("admin", 1)]),
         (
             "rows of one owner",
             edit(&edit(&text, "refund", "quorum = 1", "quorum = 3"), "issue_credit", "quorum = 1", "quorum = 2"),
@@ -84,7 +90,7 @@ fn the_needs_follow_from_what_differs() {
         ),
         (
             "another owner",
-            edit(&text, "refund", "owner = \"billing-approver\"", "owner = \"treasury\""),
+            edit(&edit(&text, "refund", "owner = \"billing-approver\"", "owner = \"treasury\""), "refund", "_BILLING", "_TREASURY"),
             "billing-approver",
             &[("billing-approver", 1), ("admin", 1)],
         ),
@@ -138,7 +144,7 @@ fn an_owner_who_is_admin_is_asked_once() {
     let owned = text().replace("owner = \"treasury\"", "owner = \"admin\"");
     let next = edit(&edit(&owned, "treasury", "pending_max = 20", "pending_max = 1"), "wire_transfer", "delay_s = 60", "delay_s = 61");
     let change = TableChange::between(&load(&owned), &load(&next)).expect("a change");
-    assert_eq!(needed(&change), [("admin".to_owned(), 2)]);
+    assert_eq!(needed(&change), [("admin".to_owned(), 2), ("treasury".to_owned(), 2)]);
 }
 
 #[test]

@@ -87,8 +87,13 @@ impl House {
 
     /// Starts the gate where it must refuse to; what it says.
     pub fn fails_to_start(&mut self) -> String {
+        self.fails_to_start_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub fn fails_to_start_with(&mut self, arguments: &[&str]) -> String {
         let output = self.data.path().join("refused.out");
-        let mut command = gate_command(&["serve", "--data", &data_of(&self.data), "--listen", "127.0.0.1:0"]);
+        let mut command = gate_command(&[&["serve", "--data", &data_of(&self.data), "--listen", "127.0.0.1:0"], arguments].concat());
         command.envs(self.environment.iter().cloned());
         let mut process = Process::start("vidimus-gate", &mut command, &output).expect("a process");
         let status = process.wait(WITHIN).expect("an end");
