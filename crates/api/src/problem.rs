@@ -228,6 +228,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::OperationKeyExpired
         | Code::BusinessEffectOpen
         | Code::AgentRevoked
+        | Code::AgentOwnerGone
         | Code::ReferentChanged
         | Code::NoEligibleApprover
         | Code::CapReached

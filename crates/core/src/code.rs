@@ -157,6 +157,8 @@ codes! {
     OperationKeyExpired = "operation_key_expired",
     /// An agent behind a request was revoked, or is not the one that was frozen.
     AgentRevoked = "agent_revoked",
+    /// The person who answers for an agent is not in the roster any more.
+    AgentOwnerGone = "agent_owner_gone",
     /// What an argument names is not what was approved any more.
     ReferentChanged = "referent_changed",
     /// What an argument names cannot be read now.
@@ -216,7 +218,7 @@ codes! {
     RoleNotNeeded = "role_not_needed",
     /// An approver does not hold the role.
     RoleNotHeld = "role_not_held",
-    /// A request comes from the approver or an agent of theirs, or brings the approver a role or keys.
+    /// A request comes from the approver or an agent of theirs, brings them a role or keys, or leaves them the only admin.
     SelfApproval = "self_approval",
     /// A person has approved already.
     AlreadyApproved = "already_approved",

@@ -368,30 +368,39 @@ pub fn may_decide(approver: &PersonId, role: &Name, frozen: &FrozenRequest, esca
     let of_gate = [ROSTER_CHANGE, TABLE_CHANGE].contains(&members.tool.as_str());
     let own_change = of_gate && role.as_str() == ADMIN && roster.is_sole_admin(approver);
     let behalf = members.on_behalf_of.as_deref() == Some(approver.to_string().as_str());
-    let of_their_own = members.proposer == Some(*approver) || gains_by(members, person);
+    let of_their_own = members.proposer == Some(*approver) || gains_by(members, person, roster);
     if members.agents.iter().any(|link| link.owner == Some(*approver)) || behalf || (of_their_own && !own_change) {
         return Err(refuse(
             Code::SelfApproval,
             "/approver",
-            "the request comes from this approver or an agent of theirs, or brings them a role or keys; somebody else must decide",
+            "the request comes from this approver or an agent of theirs, brings them a role or keys, or leaves them the only admin; somebody else must decide",
         ));
     }
     Ok(own_change && of_their_own)
 }
 
-/// Whether the change of the roster brings this person a role or keys: whoever proposed it, nobody decides on that for
-/// themselves. What only takes away may be consented to.
-fn gains_by(members: &Draft, person: &Person) -> bool {
+/// Whether the change of the roster brings this person a role or keys, or leaves them the only admin: whoever proposed it,
+/// nobody decides on that for themselves. What only takes away may be consented to.
+fn gains_by(members: &Draft, person: &Person, roster: &Roster) -> bool {
     if members.tool.as_str() != ROSTER_CHANGE {
         return false;
     }
     let Ok(change) = RosterChange::parse(&members.args) else { return false };
-    *change.person() == person.person
-        && match change {
+    let brings = *change.person() == person.person
+        && match &change {
             RosterChange::Admit(_) | RosterChange::AddKeys(_) => true,
             RosterChange::SetRoles { roles, .. } => !roles.is_subset(&person.roles),
             RosterChange::Remove { .. } => false,
-        }
+        };
+    brings || is_left_alone(&change, members.proposer, person, roster)
+}
+
+/// Whether the change makes this person the only admin, who may decide what they themselves propose: with anybody else as
+/// its proposer, one admin and one other person would be enough for all that two admins guard. Whoever goes may ask for it.
+fn is_left_alone(change: &RosterChange, proposer: Option<PersonId>, person: &Person, roster: &Roster) -> bool {
+    proposer != Some(*change.person())
+        && !roster.is_sole_admin(&person.person)
+        && change.next(roster).is_ok_and(|next| next.is_sole_admin(&person.person))
 }
 
 /// Whether a statement of a person arrives while it is worth something.

@@ -19,8 +19,8 @@ use vidimus_store::{
 };
 
 use crate::entropy;
-use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
 use crate::executor::Reply;
+use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
 use crate::gate::Gate;
 use crate::http::Rejection;
 use crate::limits::{HEARTBEAT_S, LEASE_RENEWAL_S, LEASE_S, REFUSED_REST_S, SWEEP_MS, TOKEN_TTL_S};

@@ -7,6 +7,7 @@ use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::{Name, PersonId, RequestId, RunId};
 use vidimus_core::json::Json;
 use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
 
 use crate::codec::{optional_text, parsed, text};
@@ -161,7 +162,7 @@ impl AgentOnRecord {
 
 /// Whether the agents of a frozen chain are still those that were frozen, and the first may still call the tool.
 ///
-/// *Errors*: `agent_revoked`, `tool_not_listed`.
+/// *Errors*: `agent_revoked`, `agent_owner_gone`, `tool_not_listed`.
 pub(crate) fn agents_hold(log: LogView<'_>, gate: &GateState, request: &StoredRequest) -> Attempt<()> {
     let members = request.frozen.members();
     for (index, link) in members.agents.iter().enumerate() {
@@ -174,11 +175,26 @@ pub(crate) fn agents_hold(log: LogView<'_>, gate: &GateState, request: &StoredRe
             return refuse(Code::AgentRevoked, format!("the agent `{}` was revoked after the call was frozen; nothing runs", link.agent));
         }
     }
+    owners_are_here(&members.agents, &gate.roster()?.roster)?;
     match members.agents.first() {
         Some(first) if !gate.table.agent(&first.agent).is_some_and(|list| list.may_call(&members.tool)) => {
             refuse(Code::ToolNotListed, format!("the tool is no longer on the list of the agent `{}`; nothing runs", first.agent))
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether each person who answers for an agent of a chain is in the roster. Who left and is invited again has another id, and
+/// would decide on what their own agent asks: an agent without its owner asks for nothing.
+///
+/// *Errors*: `agent_owner_gone`.
+pub(crate) fn owners_are_here(chain: &[ChainLink], roster: &Roster) -> Result<(), Refusal> {
+    match chain.iter().find(|link| link.owner.is_some_and(|owner| roster.person(&owner).is_none())) {
+        None => Ok(()),
+        Some(left) => Err(Refusal::new(
+            Code::AgentOwnerGone,
+            format!("who answers for the agent `{}` is not in the roster any more; revoke it, and add it with an owner who is", left.agent),
+        )),
     }
 }
 

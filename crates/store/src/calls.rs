@@ -205,6 +205,7 @@ pub(crate) fn permitted(tx: &mut Tx<'_>, received: &CallReceived, row_sha256: &D
     let Some(identity) = agents::identity(tx.log(), &received.agent)? else {
         return refuse(Code::CredentialInvalid, "the agent is not known to this gate; add it");
     };
+    agents::owners_are_here(&identity.chain, &gate.roster()?.roster)?;
     if !gate.table.agent(&received.agent).is_some_and(|list| list.may_call(&received.tool)) {
         return refuse(Code::ToolNotListed, format!("the tool is not on the list of the agent `{}`; use a listed one", received.agent));
     }

@@ -13,6 +13,7 @@ mod caps;
 mod challenges;
 mod codec;
 mod decisions;
+mod departures;
 mod each;
 mod engine;
 mod enrolments;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 use vidimus_core::bytes::Digest;
-use vidimus_core::code::Code;
+use vidimus_core::code::{Code, Refusal};
 use vidimus_core::denial::Denial;
 use vidimus_core::ids::{CallId, Effect, Name, RequestId, RunId};
 use vidimus_core::operation::{OperationKey, OperationState};
@@ -14,6 +14,7 @@ use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 
 use crate::Store;
+use crate::agents::{self, AgentIdentity};
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
 use crate::error::StoreError;
 use crate::gate::{GateIdentity, GateState, RosterView, TableView};
@@ -149,6 +150,13 @@ impl Store {
     /// The roster in force; `None` before the first admin enrolled.
     pub async fn roster(&self) -> Result<Option<RosterView>, StoreError> {
         Ok(self.gate().await?.and_then(|gate| gate.roster.as_ref().map(|roster| roster.view.clone())))
+    }
+
+    /// Why an agent calls nothing although its credential stands: who answers for it has left.
+    pub async fn unanswered_for(&self, agent: &AgentIdentity) -> Result<Option<Refusal>, StoreError> {
+        let gate = self.gate().await?;
+        let roster = gate.as_ref().and_then(|gate| gate.roster.as_ref());
+        Ok(roster.and_then(|roster| agents::owners_are_here(&agent.chain, &roster.roster).err()))
     }
 
     /// A request, for a reader who holds one of these roles; absent and foreign are the same answer.

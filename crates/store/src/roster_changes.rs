@@ -13,6 +13,7 @@ use vidimus_core::json::Json;
 use vidimus_core::roster::{Roster, RosterChange};
 
 use crate::codec::parsed;
+use crate::departures;
 use crate::enrolments::{insert_roster, stage_roster};
 use crate::error::StoreError;
 use crate::gate::GateState;
@@ -46,6 +47,7 @@ pub(crate) fn follow(tx: &mut Tx<'_>) -> Attempt<()> {
     let gate = tx.gate()?;
     let roster = &gate.roster()?.roster;
     propose_again(tx, roster)?;
+    departures::end_what_nobody_answers_for(tx, roster)?;
     end_approvals(tx, roster)?;
     Ok(unanswerable::tell(tx)?)
 }

@@ -85,7 +85,11 @@ pub(crate) fn still_holds(
     let same = log.agent(agent)?.is_some_and(|known| !known.revoked && known.added_at <= asked_at);
     let listed = gate.table.agent(agent).is_some_and(|list| list.may_call(&stored.tool));
     let agrees = on_record.state == Some(stored.now_at.state) && on_record.attempts == stored.now_at.attempt;
-    Ok(same && listed && agrees && in_force(gate, stored).is_some() && agents::identity(log, agent)?.is_some())
+    let answered_for = match (agents::identity(log, agent)?, &gate.roster) {
+        (Some(identity), Some(roster)) => agents::owners_are_here(&identity.chain, &roster.roster).is_ok(),
+        (None, _) | (_, None) => false,
+    };
+    Ok(same && listed && agrees && in_force(gate, stored).is_some() && answered_for)
 }
 
 /// The arguments that a write was first sent with, from the body of its record, whose digest the log holds.

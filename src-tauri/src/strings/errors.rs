@@ -17,7 +17,7 @@ texts! {
     NO_SUCH_REQUEST = "That does not name a request here.";
     ROSTER_MOVES = "The roster has just changed. Look again and press once more.";
     OWN_APPROVAL = "You gave an approval already. A different person must give the next.";
-    OWN_REQUEST = "You cannot decide a request that you or your own agent made.";
+    OWN_REQUEST = "You cannot decide what you or your own agent asked for, nor what brings you a role or leaves you the only administrator.";
     RECEIPT_BAD = "The gate's receipt could not be verified. Treat the result as unknown and call your administrator.";
     MIRROR_UNWRITABLE = "The local copy of the audit log cannot be written. Nothing can be approved until it can; denying works.";
     PIN_WAIT_UNWRITABLE = "The wait after a wrong PIN cannot be kept on this disk, so no PIN is tried. Nothing was signed.";

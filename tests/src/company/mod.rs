@@ -121,12 +121,8 @@ pub fn with_pay_invoice(table: &str) -> String {
 }
 
 /// The variables that the rows of [`effect_table`] name.
-const CREDENTIAL_VARIABLES: &[&str] = &[
-    "VIDIMUS_CREDENTIAL_COMPANY",
-    "VIDIMUS_CREDENTIAL_SUPPORT",
-    "VIDIMUS_CREDENTIAL_BILLING",
-    "VIDIMUS_CREDENTIAL_TREASURY",
-];
+const CREDENTIAL_VARIABLES: &[&str] =
+    &["VIDIMUS_CREDENTIAL_COMPANY", "VIDIMUS_CREDENTIAL_SUPPORT", "VIDIMUS_CREDENTIAL_BILLING", "VIDIMUS_CREDENTIAL_TREASURY"];
 
 /// What the gate's environment has to hold, so that the rows of [`effect_table`] find the company's credential: one name for
 /// reads and writes, one for the money of each owner, since no row of another may name that.

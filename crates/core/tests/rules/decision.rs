@@ -313,7 +313,7 @@ fn the_only_admin_may_decide_their_own_roster_change_and_no_other() {
 #[test]
 fn nobody_decides_on_what_they_gain_whoever_proposed_it() {
     let sole = roster_of(&[(1, &["admin"]), (3, &["billing-approver"])], None);
-    let two = roster_of(&[(1, &["admin"]), (2, &["admin"]), (3, &["billing-approver"])], None);
+    let two = roster_of(&[(1, &["admin"]), (2, &["admin"]), (3, &["billing-approver"]), (4, &["admin"])], None);
     let keys = |seed: u8| NewKeys {
         person: person(1),
         approval_key: secret(seed).public(),

@@ -2,6 +2,7 @@
 
 mod decision;
 mod house;
+mod left_alone;
 mod machines;
 mod reconciliation;
 mod roster;

@@ -96,6 +96,7 @@ const fn because(end_code: Code) -> Option<&'static str> {
         Code::RowStale => Some("the tool's row in the effect table changed"),
         Code::RosterStale => Some("the roster changed"),
         Code::AgentRevoked => Some("an agent behind it was revoked"),
+        Code::AgentOwnerGone => Some("the person who answered for an agent behind it left"),
         Code::ToolNotListed => Some("the tool is no longer on the agent's list"),
         Code::ReferentChanged => Some("what an argument names changed"),
         Code::RequestOrphaned => Some("its agent was gone before it had the call's id, and did not come back"),
@@ -164,6 +165,7 @@ mod tests {
         for (state, end_code, code) in [
             (CallStatus::Stale, Some(Code::RowStale), "row_stale"),
             (CallStatus::Stale, Some(Code::AgentRevoked), "agent_revoked"),
+            (CallStatus::Stale, Some(Code::AgentOwnerGone), "agent_owner_gone"),
             (CallStatus::Stale, None, "stale"),
             (CallStatus::Withdrawn, Some(Code::RequestWithdrawn), "withdrawn"),
             (CallStatus::Withdrawn, Some(Code::RequestOrphaned), "request_orphaned"),

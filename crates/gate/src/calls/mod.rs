@@ -61,6 +61,9 @@ impl Gate {
     /// *Errors*: the refusal, which is on record.
     pub async fn propose(self: Arc<Gate>, agent: AgentIdentity, call: CallRequest) -> Result<Begun, CallFault> {
         let table = self.table().await?.ok_or_else(no_table)?;
+        if let Some(gone) = self.store.unanswered_for(&agent).await? {
+            return Err(self.refuse(&agent, &table, &call, RouteRefusal::Refused(gone)).await);
+        }
         match route(&table, &agent.agent, &call.tool, call.args.get().as_bytes()) {
             Err(refusal) => Err(self.refuse(&agent, &table, &call, refusal).await),
             Ok(Route::Read(row, args)) => Ok(Begun::Answered(Box::new(self.read(&agent, row, &args, &call).await?))),

@@ -143,7 +143,12 @@ pub(super) fn http_of(row: &Row) -> Result<&HttpExecutor, CallFault> {
 }
 
 /// The request of a read or a write: parameters in its address, the bytes that came as its body.
-pub(super) fn outgoing<'a>(credentials: &Credentials, http: &'a HttpExecutor, args: &Json, bytes: &[u8]) -> Result<Outgoing<'a>, CallFault> {
+pub(super) fn outgoing<'a>(
+    credentials: &Credentials,
+    http: &'a HttpExecutor,
+    args: &Json,
+    bytes: &[u8],
+) -> Result<Outgoing<'a>, CallFault> {
     let url = http.url.fill_url(args).map_err(|fault| super::arguments_invalid(vec![fault]).1);
     let url = url.map_err(|problem| CallFault::Refused(Box::new(problem)))?;
     let credential = http.credential.as_ref().map(|named| credentials.find(named)).transpose();

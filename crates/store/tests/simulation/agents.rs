@@ -157,6 +157,7 @@ async fn money(world: &Rc<World>, intent: &Intent) -> Result<Option<CallId>, Cut
                 Code::ToolNotListed,
                 Code::RowStale,
                 Code::CredentialInvalid,
+                Code::AgentOwnerGone,
             ];
             assert!(known.contains(&refusal.code), "a call is refused for `{}`: {refusal}", refusal.code);
             // The gate that remembers keys alone would have answered with the earlier call.
