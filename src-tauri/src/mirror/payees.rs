@@ -27,9 +27,18 @@ pub struct Naming {
     pub frozen: Option<String>,
 }
 
-/// Notes which arguments of each tool name somebody. The text was believed before.
-pub fn note_table(db: &Connection, digest: &str, text: &str) -> Result<(), rusqlite::Error> {
-    let Ok(table) = Table::parse(text) else { return Ok(()) };
+/// Notes which arguments of each tool name somebody, once for each table: when the first request on it comes, so that nobody who
+/// enrols waits for it. The text was believed before.
+fn note_table(db: &Connection, digest: &str) -> Result<(), rusqlite::Error> {
+    let known = "SELECT EXISTS (SELECT 1 FROM payee_place WHERE table_sha256 = ?1)";
+    if db.query_row(known, [digest], |row| row.get(0))? {
+        return Ok(());
+    }
+    let sql = "SELECT effect_table FROM effect_table WHERE sha256 = ?1 LIMIT 1";
+    let text: Option<String> = db.query_row(sql, [digest], |row| row.get(0)).optional()?;
+    let Some(Ok(table)) = text.map(|text| Table::parse(&text)) else { return Ok(()) };
+    // A table in which nobody is named is known too.
+    db.execute("INSERT INTO payee_place (table_sha256, tool, path) VALUES (?1, '', '')", [digest])?;
     for row in table.rows() {
         let accounts = row.fields.iter().filter(|field| matches!(field.format, Format::Account)).map(|field| &field.path);
         for path in accounts.chain(&row.salient) {
@@ -46,6 +55,7 @@ pub fn note_table(db: &Connection, digest: &str, text: &str) -> Result<(), rusql
 pub fn note_request(db: &Connection, position: u64, frozen: &str) -> Result<(), rusqlite::Error> {
     let Ok(frozen) = FrozenRequest::parse(frozen.as_bytes()) else { return Ok(()) };
     let members = frozen.members();
+    note_table(db, &members.table_sha256.to_string())?;
     let mut places = db.prepare_cached("SELECT path FROM payee_place WHERE table_sha256 = ?1 AND tool = ?2")?;
     let paths = places.query_map(params![members.table_sha256.to_string(), members.tool.as_str()], |row| row.get(0))?;
     for path in paths.collect::<Result<Vec<String>, _>>()? {

@@ -10,7 +10,7 @@ use vidimus_core::statement::Genesis;
 use vidimus_core::table::Table;
 
 use super::{BodyState, Checked, Projection};
-use crate::mirror::{GateIdentity, chain, payees, read};
+use crate::mirror::{GateIdentity, chain, read};
 
 impl Projection {
     pub(super) fn roster_changed(
@@ -83,7 +83,6 @@ impl Projection {
             return Ok(Err(what));
         }
         db.execute("INSERT INTO effect_table (position, sha256, effect_table) VALUES (?1, ?2, ?3)", params![position, digest, text])?;
-        payees::note_table(db, digest, text)?;
         self.applied.rules_changed = true;
         Ok(Ok(()))
     }
