@@ -111,7 +111,9 @@ fn recovered_and_a_role_given(house: &Rc<House>, broken: bool) {
 
 fn recovered_with_one_key(house: &Rc<House>, broken: bool) {
     let key = house.people[5].device.public().digest();
-    recovered(house, broken, |after| drop(after.keys.remove(&key)));
+    recovered(house, broken, |after| {
+        after.keys.remove(&key);
+    });
 }
 
 fn recovered_for_nothing(house: &Rc<House>, broken: bool) {
