@@ -46,6 +46,7 @@ mod rows;
 mod sealing;
 mod sessions;
 mod statements;
+mod soundness;
 mod status;
 pub mod stepped;
 mod stops;

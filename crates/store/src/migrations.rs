@@ -14,19 +14,31 @@ const FIRST_VERSION: i64 = 10;
 /// A thing of the schema as the database describes it.
 type Described = (String, String, String, Option<String>);
 
-/// Whether the schema is the one that the migrations make, its keys, checks and triggers included.
-///
-/// What the optimizer may have counted for itself (`sqlite_stat1`) is no part of it.
+/// Whether the schema is the one that the migrations make, its keys, checks and triggers included, and nothing else.
 pub(crate) fn is_untouched(db: &Connection) -> Result<bool, StoreError> {
+    let fresh = fresh()?;
+    let described = |db: &Connection| -> Result<Vec<Described>, StoreError> {
+        let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql";
+        crate::tx::list(db, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+    };
+    Ok(described(db)? == described(&fresh)?)
+}
+
+fn fresh() -> Result<Connection, StoreError> {
     let fresh = Connection::open_in_memory()?;
     for text in MIGRATIONS {
         fresh.execute_batch(text)?;
     }
-    let described = |db: &Connection| -> Result<Vec<Described>, StoreError> {
-        let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE tbl_name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
-        crate::tx::list(db, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-    };
-    Ok(described(db)? == described(&fresh)?)
+    Ok(fresh)
+}
+
+/// The indices over a part of their table: the table, the index, and the condition that a row of that part meets.
+pub(crate) fn partial_indices() -> Result<Vec<(String, String, String)>, StoreError> {
+    let sql = "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
+    let indices = crate::tx::list(&fresh()?, sql, [], read)?;
+    let of_part = |(table, index, text): (String, String, String)| Some((table, index, text.split_once("WHERE")?.1.to_owned()));
+    Ok(indices.into_iter().filter_map(of_part).collect())
 }
 
 /// The version of a file that has every migration.

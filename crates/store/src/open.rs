@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::OpenError;
 use crate::limits::{BUSY_TIMEOUT_MS, LOG_FILE_PAGES, READER_CACHE_KIB, STATEMENTS_MAX, WRITER_CACHE_KIB};
-use crate::migrations;
+use crate::{migrations, soundness};
 
 /// "VIDI": marks a file as a gate's database.
 pub(crate) const APPLICATION_ID: i64 = 0x5649_4449;
@@ -19,6 +19,8 @@ pub(crate) const APPLICATION_ID: i64 = 0x5649_4449;
 /// The settings that must hold, as SQLite spells them. WAL with FULL makes a commit durable when it returns.
 const PRAGMAS: &[(&str, &str)] = &[
     ("journal_mode", "wal"),
+    // Fixed when a file is made. Texts would be compared in another order in another one.
+    ("encoding", "UTF-8"),
     ("synchronous", "2"),
     ("foreign_keys", "1"),
     ("trusted_schema", "0"),
@@ -72,6 +74,7 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     keep_pages(&db, WRITER_CACHE_KIB)?;
     db.pragma_update(None, "wal_autocheckpoint", LOG_FILE_PAGES)?;
     migrations::migrate(&mut db)?;
+    soundness::drop_statistics(&db)?;
     Ok(db)
 }
 

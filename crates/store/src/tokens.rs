@@ -224,11 +224,12 @@ pub(crate) fn still_holds(
 
 /// The approvals on record that were not retracted, their signatures verified under the roster in force.
 fn standing_decisions(db: &Connection, roster: &RosterState, request: &RequestId) -> Attempt<Vec<Arc<VerifiedDecision>>> {
-    let texts =
-        list(db, "SELECT envelope FROM decisions WHERE request = ?1 AND standing = 1 ORDER BY position", [request.to_string()], |row| {
-            row.get::<_, String>("envelope")
-        })?;
-    Ok(texts.iter().map(|text| kept::verified_decision(text, roster)).collect::<Result<_, _>>()?)
+    // All of the request's, and which of them stand is told by their rows: the index of the standing ones is not asked.
+    let rows = list(db, "SELECT standing, envelope FROM decisions WHERE request = ?1 ORDER BY position", [request.to_string()], |row| {
+        Ok((row.get::<_, i64>("standing")?, row.get::<_, String>("envelope")?))
+    })?;
+    let standing = rows.iter().filter(|(standing, _)| *standing == 1);
+    Ok(standing.map(|(_, text)| kept::verified_decision(text, roster)).collect::<Result<_, _>>()?)
 }
 
 /// What a check that no longer holds does: an unused approval is stale, an outcome in doubt goes to a person.

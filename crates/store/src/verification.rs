@@ -34,7 +34,7 @@ use crate::replay::Replay;
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
 use crate::verification_operations::Operations;
-use crate::{migrations, sealing};
+use crate::{migrations, sealing, soundness};
 
 /// Why a database is not to be served from.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         let begun = find(db, "SELECT 1 FROM records LIMIT 1", [], |_| Ok(()))?.is_some();
         return if begun { contradicted("the gate's identity is gone") } else { Ok(None) };
     };
+    soundness::holds_together(db)?;
     let mut walk = Walk {
         db,
         gate: &gate,
@@ -156,6 +157,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
     if !migrations::is_untouched(db)? {
         return contradicted("the schema is not the one that this gate made");
     }
+    soundness::refers_to_rows(db)?;
     Ok(Some(gate))
 }
 

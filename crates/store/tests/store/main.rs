@@ -15,6 +15,7 @@ mod engine;
 mod escalation;
 mod fixture;
 mod forged;
+mod hollow;
 mod joining;
 mod log;
 mod operations;
