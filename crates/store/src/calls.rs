@@ -252,6 +252,8 @@ fn freeze_call(tx: &mut Tx<'_>, freeze: &FreezeCall) -> Attempt<FreezeOutcome> {
         args: freeze.args.clone(),
         needs: None,
         says: received.says.as_deref(),
+        call_key: received.call_key.as_deref(),
+        invite_sha256: None,
         prior,
     };
     requests::create(tx, &gate, new)?;

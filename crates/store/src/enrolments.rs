@@ -17,7 +17,7 @@ use crate::codec::text;
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateState, RosterState, RosterView};
-use crate::people::{InviteKind, StoredInvite, usable_invite};
+use crate::people::{InviteKind, InviteOnRecord, usable_invite};
 use crate::proposals::{Proposal, propose};
 use crate::table_changes::stage_table;
 use crate::tx::{Attempt, Entry, Tx, refuse};
@@ -205,7 +205,7 @@ fn refuse_known_keys(tx: &Tx<'_>, keys: &NewKeys) -> Attempt<()> {
     Ok(())
 }
 
-fn admission_of(invite: &StoredInvite, keys: &NewKeys) -> Admission {
+fn admission_of(invite: &InviteOnRecord, keys: &NewKeys) -> Admission {
     Admission {
         person: invite.person,
         name: invite.name.clone(),
@@ -269,6 +269,7 @@ fn propose_admission(tx: &mut Tx<'_>, propose_one: &ProposeAdmission) -> Attempt
         proposer: invite.person,
         args,
         needs: None,
+        invite_sha256: Some(propose_one.code_sha256),
     };
     propose(tx, &gate, proposal)?;
     insert_enrolment(tx, &keys, Some(propose_one.request))?;
@@ -302,6 +303,7 @@ fn propose_change(tx: &mut Tx<'_>, asked: &ProposeChange) -> Attempt<()> {
         proposer: asked.proposer,
         args,
         needs: None,
+        invite_sha256: None,
     };
     propose(tx, &gate, proposal)?;
     match keys {

@@ -51,14 +51,19 @@ fn stage(tx: &mut Tx<'_>, stored: &StoredRequest) -> Result<u64, StoreError> {
     ]);
     let frozen = String::from_utf8(stored.frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
     let body = Json::object([("frozen", frozen.into()), ("says", says.into())]);
-    // A row that names nobody to pass it on to reminds those who let it wait.
+    let matter = matter(stored);
+    pages::raise(tx, PageReason::RequestEscalated, &matter)?;
+    tx.stage(Entry::new(RecordType::RequestEscalated, claims).of_request(stored.request).readable_by(matter.roles).with_body(body))
+}
+
+/// Whom a request is passed on to. A row that names nobody reminds those who let it wait.
+pub(crate) fn matter(stored: &StoredRequest) -> Matter {
+    let members = stored.frozen.members();
     let mut roles: Vec<Name> = members.needs.iter().filter_map(|need| need.escalate_to.clone()).collect();
     if roles.is_empty() {
         roles = stored.roles();
     }
     roles.sort();
     roles.dedup();
-    let matter = Matter { request: Some(members.request), operation: None, tool: Some(members.tool.clone()), roles: roles.clone() };
-    pages::raise(tx, PageReason::RequestEscalated, &matter)?;
-    tx.stage(Entry::new(RecordType::RequestEscalated, claims).of_request(stored.request).readable_by(roles).with_body(body))
+    Matter { request: Some(members.request), operation: None, tool: Some(members.tool.clone()), roles }
 }

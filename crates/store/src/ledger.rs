@@ -3,7 +3,7 @@
 use rusqlite::params;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::ids::{Effect, RunId};
+use vidimus_core::ids::{Effect, Name, RunId};
 use vidimus_core::json::{Limits, parse};
 use vidimus_core::operation::{Answer, Operation, OperationKey, OperationState, WriteCaller};
 use vidimus_core::record::RecordType;
@@ -95,9 +95,7 @@ impl Store {
 fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome> {
     let received = &intent.received;
     let identity = permitted(tx, received, &intent.row_sha256)?;
-    let args = parse(intent.args.as_bytes(), &Limits::CALL)?;
-    // Arguments without a canonical form are compared as they came.
-    let payload = payload_sha256(&received.tool, &args.canonical().unwrap_or_else(|_| intent.args.clone().into_bytes()));
+    let payload = payload_of_write(&received.tool, &intent.args)?;
     let run = received.run.unwrap_or(identity.run);
     let operation = match write_key(tx, &identity, received, run, &payload)? {
         Ok(operation) => operation,
@@ -135,6 +133,12 @@ fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome>
     let gate = tx.gate()?;
     operations::stage_write(tx, &gate, &stored, RecordType::WriteIntended, &Change::default())?;
     Ok(IntentOutcome::Send { operation, attempt: 1 })
+}
+
+/// What two writes are compared by. Arguments without a canonical form are compared as they came.
+pub(crate) fn payload_of_write(tool: &Name, args: &str) -> Result<Digest, Refusal> {
+    let canonical = parse(args.as_bytes(), &Limits::CALL)?.canonical();
+    Ok(payload_sha256(tool, &canonical.unwrap_or_else(|_| args.as_bytes().to_vec())))
 }
 
 /// The operation key of a new write, or the earlier write that it repeats. Without a call key, every write is new.

@@ -1,8 +1,8 @@
 //! Before a gate serves: the ledger's columns must be what the log says of each request, decision, token and operation.
 //! Whoever wrote into a column is found here, whatever the column would have moved later.
 //!
-//! What may differ is what nothing is decided by: words for display, counters, leases (all over at a start), and times that a
-//! start sets right.
+//! What may differ is what nothing is decided by: counters, whether a caller was told, leases (all over at a start), and times
+//! that a start sets right.
 
 mod columns;
 
@@ -26,8 +26,9 @@ use crate::gate::GateState;
 use crate::limits::ORPHAN_S;
 use crate::tx::find;
 use crate::verification::{VerifyError, contradicted, unsigned};
+use crate::verification_calls::{BodyOnRecord, DenialTold, WRITE_COLUMNS, same_money_call, same_write};
 
-use columns::{RequestColumns, same_decision, same_operation, same_reconciliation, same_request, same_state};
+use columns::{RequestColumns, same_decision, same_escalation, same_operation, same_reconciliation, same_request, same_state};
 
 /// What the log has said so far of every request and operation.
 #[derive(Default)]
@@ -51,6 +52,8 @@ struct RequestFacts {
     orphaned_until: Option<Timestamp>,
     escalated_position: Option<u64>,
     end_code: Option<String>,
+    ended_at: Option<Timestamp>,
+    denial: DenialTold,
     /// Who has an approval that was not taken back.
     standing: Vec<PersonId>,
 }
@@ -61,23 +64,25 @@ struct OperationFacts {
     attempt: u32,
     first_sent_at: Option<Timestamp>,
     result_sha256: Option<Digest>,
+    detail: Option<String>,
     changed_at: Timestamp,
 }
 
 impl LedgerWalk {
     /// Takes the next record of the log.
-    pub(crate) fn take(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    pub(crate) fn take(&mut self, db: &Connection, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
         self.last_at = Some(record.at);
         let kind = record.record_type;
         if kind == RecordType::RequestCreated {
-            return self.request_created(db, position, record);
+            return self.request_created(db, position, record, body);
         }
         if kind == RecordType::DecisionRecorded {
-            return self.decision_recorded(db, position, record);
+            return self.decision_recorded(db, position, record, body);
         }
         if [RecordType::RequestExpired, RecordType::RequestWithdrawn, RecordType::RequestStale].contains(&kind) {
             let facts = self.request(position, record)?;
             facts.state = claimed(position, record, "state")?;
+            facts.ended_at = Some(record.at);
             facts.end_code = record.claim("code").map(str::to_owned);
             return Ok(());
         }
@@ -98,17 +103,20 @@ impl LedgerWalk {
             return self.token_redeemed(db, position, record);
         }
         if kind == RecordType::OperationChanged {
-            return self.operation_changed(position, record);
+            return self.operation_changed(position, record, body);
         }
         if kind == RecordType::ReconciliationRecorded {
             return self.reconciliation_recorded(db, position, record);
         }
         if kind == RecordType::WriteIntended {
-            return self.write_intended(db, position, record);
+            return self.write_intended(db, position, record, body);
         }
         if [RecordType::WriteExecuted, RecordType::WriteFailed, RecordType::WriteUnknown].contains(&kind) {
+            let body = BodyOnRecord::of(position, body)?;
             let operation = self.operation(position, record)?;
             operation.changed_at = record.at;
+            operation.result_sha256 = body.result_sha256().or(operation.result_sha256);
+            operation.detail = body.text("detail").map(str::to_owned);
             operation.state = if kind == RecordType::WriteExecuted {
                 OperationState::Succeeded
             } else if kind == RecordType::WriteFailed {
@@ -130,16 +138,20 @@ impl LedgerWalk {
         facts.map_or_else(|| contradicted(format!("the record at {position} is about an operation that the log does not know")), Ok)
     }
 
-    fn request_created(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    fn request_created(&mut self, db: &Connection, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
+        let body = BodyOnRecord::of(position, body)?;
         let Some(request) = record.request else { return contradicted(format!("the record at {position} names no request")) };
         let what = || format!("the request {request}");
         let frozen = find(
             db,
             "SELECT requests.*, calls.agent, calls.proposer, calls.on_behalf_of, calls.run, calls.tool AS call_tool, calls.effect,
-                    calls.payload_sha256
+                    calls.payload_sha256, calls.call_key, calls.says, calls.created_at AS called_at
              FROM requests JOIN calls USING (call) WHERE request = ?1",
             [request.to_string()],
-            |row| Ok((row.get::<_, String>("frozen")?, same_request(row, position, record)?)),
+            |row| {
+                let same_call = same_money_call(row, record, &body)?;
+                Ok((row.get::<_, String>("frozen")?, same_request(row, position, record)?.filter(|_| same_call)))
+            },
         )?;
         let Some((text, Some(columns))) = frozen else { return contradicted(format!("{} is not the one that was frozen", what())) };
         let frozen = FrozenRequest::parse(text.as_bytes()).map_err(unsigned(what()))?;
@@ -158,6 +170,8 @@ impl LedgerWalk {
             orphaned_until: None,
             escalated_position: None,
             end_code: None,
+            ended_at: None,
+            denial: DenialTold::default(),
             standing: Vec::new(),
         };
         if self.requests.insert(request, facts).is_some() {
@@ -166,7 +180,7 @@ impl LedgerWalk {
         Ok(())
     }
 
-    fn decision_recorded(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    fn decision_recorded(&mut self, db: &Connection, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
         self.decisions += 1;
         let same = find(
             db,
@@ -177,7 +191,7 @@ impl LedgerWalk {
         if same != Some(true) {
             return contradicted(format!("the ledger's row of the decision at {position} is not the one on record"));
         }
-        let (state, at) = (claimed(position, record, "state")?, record.at);
+        let (state, at): (RequestState, Timestamp) = (claimed(position, record, "state")?, record.at);
         let (decision, approver): (DecisionKind, PersonId) =
             (claimed(position, record, "decision")?, claimed(position, record, "approver")?);
         let facts = self.request(position, record)?;
@@ -187,7 +201,11 @@ impl LedgerWalk {
             DecisionKind::MoreTime => {
                 facts.waits_until = after_more_time(facts.created_at, facts.expires_at, facts.waits_until, facts.expires_max_at);
             }
-            DecisionKind::Deny | DecisionKind::Revoke => {}
+            DecisionKind::Deny => facts.denial = DenialTold::on_record(position, record, &BodyOnRecord::of(position, body)?)?,
+            DecisionKind::Revoke => {}
+        }
+        if state.is_final() && !facts.state.is_final() {
+            facts.ended_at = Some(at);
         }
         if state == RequestState::Approved && facts.state != state {
             facts.quorum_at = Some(at);
@@ -223,22 +241,28 @@ impl LedgerWalk {
             return contradicted(format!("the token that was redeemed at {position} is not so in the ledger"));
         }
         let at = record.at;
-        self.request(position, record)?.state = RequestState::Consumed;
+        let request = self.request(position, record)?;
+        request.state = RequestState::Consumed;
+        request.ended_at.get_or_insert(at);
         self.operation(position, record)?.first_sent_at.get_or_insert(at);
         Ok(())
     }
 
-    fn operation_changed(&mut self, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    fn operation_changed(&mut self, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
+        let body = BodyOnRecord::of(position, body)?;
         let Some(operation) = record.operation else { return contradicted(format!("the record at {position} names no operation")) };
         let state = claimed(position, record, "state")?;
         let attempt = integer(record, "attempt").and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(u32::MAX);
         let result_sha256 = record.claim("result_sha256").and_then(|digest| digest.parse().ok());
+        // What made it is told by its request.
+        let detail = record.claim("from").and_then(|_| body.text("detail")).map(str::to_owned);
         let facts = self.operations.entry(operation).or_insert(OperationFacts {
             request: record.request,
             state,
             attempt,
             first_sent_at: None,
             result_sha256: None,
+            detail: None,
             changed_at: record.at,
         });
         if facts.request != record.request {
@@ -246,39 +270,25 @@ impl LedgerWalk {
         }
         (facts.state, facts.attempt, facts.changed_at) = (state, attempt, record.at);
         facts.result_sha256 = result_sha256.or(facts.result_sha256);
+        facts.detail = detail;
         Ok(())
     }
 
-    fn write_intended(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
+    fn write_intended(&mut self, db: &Connection, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
         let Some(operation) = record.operation else { return contradicted(format!("the record at {position} names no operation")) };
-        let same = find(
-            db,
-            "SELECT operations.call, operations.tool, kind, request, agent, proposer, effect, calls.tool AS call_tool
-             FROM operations JOIN calls USING (call) WHERE operation = ?1",
-            [operation.to_string()],
-            |row| {
-                let claims = |column: &str, claim: &str| {
-                    Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.as_deref() == record.claim(claim))
-                };
-                Ok(claims("call", "call")?
-                    && claims("tool", "tool")?
-                    && claims("call_tool", "tool")?
-                    && claims("agent", "agent")?
-                    && row.get::<_, Option<String>>("proposer")?.is_none()
-                    && row.get::<_, String>("kind")? == "write"
-                    && row.get::<_, String>("effect")? == "write"
-                    && row.get::<_, Option<String>>("request")?.is_none())
-            },
-        )?;
-        if same != Some(true) {
+        let body = BodyOnRecord::of(position, body)?;
+        let called_at = find(db, WRITE_COLUMNS, [operation.to_string()], |row| same_write(row, record, &body))?.flatten();
+        let Some(called_at) = called_at else {
             return contradicted(format!("the write that was intended at {position} is not so in the ledger"));
-        }
+        };
         match self.operations.get_mut(&operation) {
             // Sent again under its key, which only an outcome in doubt allows.
             Some(facts) if facts.state == OperationState::Unknown && facts.request.is_none() => {
                 (facts.state, facts.attempt, facts.changed_at) = (OperationState::Executing, facts.attempt + 1, record.at);
+                facts.detail = body.text("detail").map(str::to_owned);
             }
             Some(_) => return contradicted(format!("the write that was intended at {position} was not in doubt")),
+            None if called_at != record.at => return contradicted(format!("the write at {position} was called at another time")),
             None => {
                 let facts = OperationFacts {
                     request: None,
@@ -286,6 +296,7 @@ impl LedgerWalk {
                     attempt: 1,
                     first_sent_at: Some(record.at),
                     result_sha256: None,
+                    detail: None,
                     changed_at: record.at,
                 };
                 self.operations.insert(operation, facts);
@@ -296,10 +307,14 @@ impl LedgerWalk {
 
     /// Compares what has come of everything with the ledger.
     pub(crate) fn finish(self, db: &Connection, gate: &GateState) -> Result<(), VerifyError> {
+        // Every request has its call, and so has every write.
+        let writes = self.operations.values().filter(|operation| operation.request.is_none()).count();
+        let calls = (self.requests.len() + writes) as u64;
         let counts = [
             ("SELECT count(*) FROM requests", self.requests.len() as u64, "requests"),
             ("SELECT count(*) FROM decisions", self.decisions, "decisions"),
             ("SELECT count(*) FROM reconciliations", self.reconciliations, "answers of people"),
+            ("SELECT count(*) FROM calls", calls, "calls"),
             ("SELECT count(*) FROM operations", self.operations.len() as u64, "operations"),
             ("SELECT count(*) FROM tokens", self.minted, "tokens"),
             ("SELECT count(*) FROM tokens WHERE state = 'redeemed'", self.redeemed, "redeemed tokens"),
@@ -314,21 +329,22 @@ impl LedgerWalk {
         if now.is_none() || now < self.last_at {
             return contradicted("the clock stands before the last record");
         }
-        self.requests(db)?;
+        self.requests(db, gate)?;
         self.operations(db, gate)
     }
 
-    fn requests(&self, db: &Connection) -> Result<(), VerifyError> {
+    fn requests(&self, db: &Connection, gate: &GateState) -> Result<(), VerifyError> {
         let open: BTreeMap<RequestId, bool> =
             self.operations.values().filter_map(|operation| Some((operation.request?, !operation.state.is_final()))).collect();
         let mut statement = db.prepare(
-            "SELECT request, state, effect_open, waits_until, quorum_at, ended_at, orphaned_until, escalated_position, end_code FROM requests",
+            "SELECT request, state, effect_open, waits_until, quorum_at, ended_at, orphaned_until, escalated_position, end_code,
+                    denial_kind, denial_note, denial_role, tool, row_sha256, escalate_at FROM requests",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let request: RequestId = parsed(row, "request")?;
             let same = match self.requests.get(&request) {
-                Some(facts) => same_state(row, facts, open.get(&request).copied())?,
+                Some(facts) => same_state(row, facts, open.get(&request).copied())? && same_escalation(row, facts, gate)?,
                 None => false,
             };
             if !same {

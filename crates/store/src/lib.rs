@@ -34,6 +34,7 @@ mod operations;
 mod orphans;
 mod own_tools;
 mod pages;
+mod pages_at_start;
 mod people;
 mod proposals;
 mod reads;
@@ -57,7 +58,9 @@ mod tx;
 mod unanswerable;
 mod untold;
 mod verification;
+mod verification_calls;
 mod verification_operations;
+mod verification_people;
 mod writes_again;
 
 use std::path::Path;

@@ -1,5 +1,15 @@
 //! Every bound of the store, with its unit and its reason. Bounds of the domain are in `vidimus_core::limits`.
 
+/// The longest time after which people are told again. *Unit*: seconds. A day; `serve` takes no longer one.
+pub const PAGE_REPEAT_S_MAX: u64 = 86_400;
+/// How often a page counts as sent. More was never sent: at one a second, years.
+pub const PAGE_COUNT_MAX: u32 = 100_000_000;
+
+/// A record's body, as a start reads it. *Unit*: bytes. Four texts of a mebibyte, each byte of which JSON may spell with six.
+pub const BODY_BYTES_MAX: usize = 24 * 1024 * 1024;
+/// Values in it: one object of texts.
+pub const BODY_NODES_MAX: usize = 32;
+
 /// Use cases that wait for the writer. *Unit*: use cases. Beyond it, callers wait to be queued: back pressure, no loss.
 pub const QUEUE_MAX: usize = 1024;
 

@@ -5,7 +5,6 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, Answer, Operation, OperationInput, OperationKey, OperationState};
-use vidimus_core::page::PageReason;
 use vidimus_core::record::RecordType;
 use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
@@ -256,10 +255,7 @@ fn page_of_change(
     if next.state != waits && stored.now_at.state != waits {
         return Ok(());
     }
-    let reason = match stored.kind {
-        Kind::Money(_) => PageReason::NeedsReconciliation,
-        Kind::Write => PageReason::WriteUnknown,
-    };
+    let reason = pages::reason_of(stored.kind);
     let matter = Matter { request, operation: Some(stored.operation), tool: Some(stored.tool.clone()), roles: roles.to_vec() };
     if next.state == waits { pages::raise(tx, reason, &matter) } else { pages::end(tx, reason, &matter) }
 }
@@ -344,13 +340,18 @@ pub(crate) fn stage_write(
     record_type: RecordType,
     change: &Change,
 ) -> Result<(), StoreError> {
-    let agent: Option<String> = tx.find("SELECT agent FROM calls WHERE call = ?1", [stored.call.to_string()], |row| row.get(0))?.flatten();
+    let call = tx.find("SELECT agent, run, on_behalf_of, call_key, says FROM calls WHERE call = ?1", [stored.call.to_string()], |row| {
+        let column = |name: &str| row.get::<_, Option<String>>(name).map(Json::from);
+        Ok([column("agent")?, column("run")?, column("on_behalf_of")?, column("call_key")?, column("says")?])
+    })?;
+    let [agent, run, on_behalf_of, call_key, says] = call.ok_or_else(|| StoreError::corrupt("a write without its call"))?;
     let owner: Vec<Name> = gate.table.row(&stored.tool).map(|row| row.owner.clone()).into_iter().collect();
     let claims = Json::object([
-        ("agent", agent.into()),
+        ("agent", agent),
         ("tool", text(&stored.tool)),
         ("operation", text(stored.operation)),
         ("call", text(stored.call)),
+        ("row_sha256", stored.row_sha256.into()),
     ]);
     let body = Json::object([
         ("args", stored.args.clone().into()),
@@ -358,6 +359,11 @@ pub(crate) fn stage_write(
         ("after", change.after.clone().into()),
         ("receipt", change.receipt.clone().into()),
         ("result", change.result.clone().into()),
+        ("detail", change.detail.as_str().into()),
+        ("run", run),
+        ("on_behalf_of", on_behalf_of),
+        ("call_key", call_key),
+        ("says", says),
     ]);
     tx.stage(Entry::new(record_type, claims).of_operation(stored.operation).readable_by(owner).with_body(body))?;
     Ok(())

@@ -14,6 +14,7 @@ use crate::codec::{names, names_to_text, optional_parsed, optional_time, parsed,
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::limits::PAGES_PER_ROUND_MAX;
+use crate::rows::Kind;
 use crate::tx::{Entry, Tx, find, list};
 use crate::{Moment, Store};
 
@@ -75,6 +76,14 @@ pub(crate) struct Matter {
     pub(crate) tool: Option<Name>,
     /// The roles that are asked; `everyone` for all enrolled persons.
     pub(crate) roles: Vec<Name>,
+}
+
+/// Why people are told of an operation that only they can settle.
+pub(crate) fn reason_of(kind: Kind) -> PageReason {
+    match kind {
+        Kind::Money(_) => PageReason::NeedsReconciliation,
+        Kind::Write => PageReason::WriteUnknown,
+    }
 }
 
 /// Has people told, from now on and again until somebody looks or the matter is over.

@@ -2,23 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Row, params};
+use rusqlite::params;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::{Environment, GateId, Name, PersonId};
 use vidimus_core::json::Json;
-use vidimus_core::record::RecordType;
+use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::roster::EVERYONE;
 use vidimus_core::sign::PublicKey;
 use vidimus_core::table::Table;
 use vidimus_core::time::Timestamp;
 
-use crate::codec::{names, names_to_text, optional_time, parsed, text, time};
+use crate::codec::{names_to_text, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateIdentity, RosterView, TableView};
 use crate::limits::INVITE_TTL_S_MAX;
-use crate::tx::{Attempt, Entry, Stop, Tx, refuse};
+use crate::on_record::LogView;
+use crate::tx::{Attempt, Entry, Stop, Tx, find, refuse};
 use crate::{Moment, Store};
 
 /// What an invite is for.
@@ -254,6 +255,7 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
         ("invite_sha256", text(invite.code_sha256)),
         ("kind", invite.kind.as_str().into()),
         ("person", text(invite.person)),
+        ("name", invite.name.as_str().into()),
         ("roles", role_texts.into()),
         ("expires_at", text(invite.expires_at)),
     ]);
@@ -261,36 +263,58 @@ fn create_invite(tx: &mut Tx<'_>, invite: &Invite) -> Attempt<()> {
     Ok(())
 }
 
-pub(crate) struct StoredInvite {
+/// An invitation as its record has it.
+pub(crate) struct InviteOnRecord {
     pub(crate) kind: InviteKind,
     pub(crate) person: PersonId,
     pub(crate) name: String,
     pub(crate) roles: Vec<Name>,
     expires_at: Timestamp,
-    used_at: Option<Timestamp>,
 }
 
-fn stored_invite(row: &Row<'_>) -> rusqlite::Result<StoredInvite> {
-    let kind = match row.get_ref("kind")?.as_str()? {
-        "genesis" => InviteKind::Genesis,
-        "device" => InviteKind::Device,
-        _ => InviteKind::Person,
-    };
-    Ok(StoredInvite {
-        kind,
-        person: parsed(row, "person")?,
-        name: row.get("name")?,
-        roles: names(row, "roles")?,
-        expires_at: time(row, "expires_at")?,
-        used_at: optional_time(row, "used_at")?,
-    })
+impl InviteOnRecord {
+    fn of(record: &AuditRecord) -> Result<InviteOnRecord, StoreError> {
+        let lost = || StoreError::corrupt("an invitation whose record says too little");
+        let kind = [InviteKind::Genesis, InviteKind::Person, InviteKind::Device];
+        let kind = kind.into_iter().find(|kind| record.claim("kind") == Some(kind.as_str())).ok_or_else(lost)?;
+        Ok(InviteOnRecord {
+            kind,
+            person: record.claim("person").ok_or_else(lost)?.parse()?,
+            name: record.claim("name").ok_or_else(lost)?.to_owned(),
+            roles: roles_on_record(record)?,
+            expires_at: record.claim("expires_at").ok_or_else(lost)?.parse()?,
+        })
+    }
 }
 
-/// The invite of a code, if it can be used now. Used, expired and unknown are one answer: a guess learns nothing.
-pub(crate) fn usable_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Attempt<StoredInvite> {
-    let invite = tx.find("SELECT * FROM invites WHERE code_sha256 = ?1", [code_sha256.to_string()], stored_invite)?;
-    match invite {
-        Some(invite) if invite.used_at.is_none() && tx.now < invite.expires_at => Ok(invite),
+/// The roles that a record claims.
+pub(crate) fn roles_on_record(record: &AuditRecord) -> Result<Vec<Name>, Refusal> {
+    let roles = record.claims.member("roles").and_then(Json::as_array).unwrap_or_default();
+    roles.iter().map(|role| Name::parse(role.as_str().unwrap_or_default())).collect()
+}
+
+impl LogView<'_> {
+    /// The invitation of a code.
+    fn invite(&self, code_sha256: &Digest) -> Result<Option<InviteOnRecord>, StoreError> {
+        let code = code_sha256.to_string();
+        // The words of the index, so that it serves.
+        let sql = "SELECT leaf FROM records WHERE type = 'invite_created' AND json_extract(leaf, '$.claims.invite_sha256') = ?1";
+        let Some(leaf) = find(self.db, sql, [&code], |row| row.get::<_, String>(0))? else { return Ok(None) };
+        let record = AuditRecord::parse(leaf.as_bytes())?;
+        if record.claim("invite_sha256") != Some(&code) {
+            return Ok(None);
+        }
+        InviteOnRecord::of(&record).map(Some)
+    }
+}
+
+/// The invite of a code, if it can be used now: its record says whom it invites, its row only whether it was used. Used, expired
+/// and unknown are one answer: a guess learns nothing.
+pub(crate) fn usable_invite(tx: &Tx<'_>, code_sha256: &Digest) -> Attempt<InviteOnRecord> {
+    let sql = "SELECT 1 FROM invites WHERE code_sha256 = ?1 AND used_at IS NULL";
+    let unused = tx.find(sql, [code_sha256.to_string()], |_| Ok(()))?.is_some();
+    match tx.log().invite(code_sha256)? {
+        Some(invite) if unused && tx.now < invite.expires_at => Ok(invite),
         Some(_) | None => refuse(Code::InviteInvalid, "the invite is unknown, used or expired; ask for a new one"),
     }
 }

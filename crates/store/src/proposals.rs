@@ -21,6 +21,8 @@ pub(crate) struct Proposal {
     pub(crate) args: Json,
     /// Who must approve; as the tool's row says, where none is named.
     pub(crate) needs: Option<Vec<Need>>,
+    /// The invite that it uses up.
+    pub(crate) invite_sha256: Option<Digest>,
 }
 
 /// Stores the proposal's call and creates its request.
@@ -51,6 +53,8 @@ pub(crate) fn propose(tx: &mut Tx<'_>, gate: &GateState, proposal: Proposal) -> 
         referents: Json::Object(Vec::new()),
         needs: proposal.needs,
         says: None,
+        call_key: None,
+        invite_sha256: proposal.invite_sha256,
         prior: None,
     };
     requests::create(tx, gate, new)

@@ -13,7 +13,6 @@ use vidimus_core::evidence::{Evidence, evidence_sha256};
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{OperationKey, OperationState};
-use vidimus_core::page::PageReason;
 use vidimus_core::reconciliation::{self, Answer, Case, Judgement, Subject, VerifiedReconciliation, amount_minor};
 use vidimus_core::record::RecordType;
 use vidimus_core::render;
@@ -314,11 +313,7 @@ fn follow(
         (Answer::StillUnknown, Some(at)) => pages::look_again(tx, &stored.operation, at)?,
         (Answer::Note, _) => {}
         (Answer::Happened | Answer::Partly | Answer::NotHappened | Answer::StillUnknown, _) => {
-            let reason = match stored.kind {
-                Kind::Money(_) => PageReason::NeedsReconciliation,
-                Kind::Write => PageReason::WriteUnknown,
-            };
-            pages::raise(tx, reason, matter)?;
+            pages::raise(tx, pages::reason_of(stored.kind), matter)?;
         }
     }
     Ok(())

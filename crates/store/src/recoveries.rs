@@ -142,8 +142,17 @@ fn end(tx: &Tx<'_>, recovery_sha256: &Digest) -> Result<(), StoreError> {
 }
 
 /// What everybody is paged about while a recovery waits.
-fn matter() -> Result<Matter, StoreError> {
+pub(crate) fn matter() -> Result<Matter, StoreError> {
     Ok(Matter { roles: vec![everyone()?], ..Matter::default() })
+}
+
+/// Whether a recovery waits, as the log has it.
+pub(crate) fn any_waits(log: LogView<'_>) -> Result<bool, StoreError> {
+    match recoveries_on_record(log) {
+        Ok(chain) => Ok(!chain.waiting().is_empty()),
+        Err(Stop::Refused(refusal)) => Err(StoreError::Domain(refusal)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
 }
 
 /// The chain of the log, as every reader of it finds it.

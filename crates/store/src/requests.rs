@@ -1,7 +1,7 @@
 //! The approval request: frozen and created in one transaction, moved only by core's transition function.
 
 use rusqlite::params;
-use vidimus_core::bytes::Salt;
+use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::frozen::{self, ChainLink, Draft, FrozenRequest};
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId, Reversibility, RunId};
@@ -38,6 +38,10 @@ pub(crate) struct NewRequest<'a> {
     /// Who must approve, where that does not follow from the row alone.
     pub(crate) needs: Option<Vec<Need>>,
     pub(crate) says: Option<&'a str>,
+    /// The caller's own key of the call.
+    pub(crate) call_key: Option<&'a str>,
+    /// The invite that a proposal uses up.
+    pub(crate) invite_sha256: Option<Digest>,
     /// An earlier call of the same agent that came to nothing.
     pub(crate) prior: Option<RequestId>,
 }
@@ -46,7 +50,8 @@ pub(crate) struct NewRequest<'a> {
 ///
 /// *Errors*: `business_effect_open`, `no_eligible_approver`, those of freezing.
 pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> Attempt<()> {
-    let says = new.says.map(str::to_owned);
+    let (says, call_key) = (new.says.map(str::to_owned), new.call_key.map(str::to_owned));
+    let invite_sha256 = new.invite_sha256;
     let row = new.row;
     let escalate_after_s = row.escalate_after_s;
     let frozen = frozen_texts::keep(freeze(tx, gate, new)?);
@@ -67,8 +72,9 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
         ("reversibility", text(members.reversibility)),
         ("friction", text(members.friction)),
         ("expires_at", members.expires_at.into()),
+        ("invite_sha256", invite_sha256.into()),
     ]);
-    let body = Json::object([("frozen", frozen_text.as_str().into()), ("says", says.into())]);
+    let body = Json::object([("frozen", frozen_text.as_str().into()), ("says", says.into()), ("call_key", call_key.into())]);
     let roles: Vec<Name> = members.needs.iter().map(|need| need.role.clone()).collect();
     let entry = Entry::new(RecordType::RequestCreated, claims).of_request(members.request).readable_by(roles).with_body(body);
     let position = tx.stage(entry)?;

@@ -112,6 +112,8 @@ fn propose_again(tx: &mut Tx<'_>, roster: &Roster) -> Attempt<()> {
             proposer: *change.person(),
             args,
             needs: None,
+            // The invite was used up by the proposal that this one stands for.
+            invite_sha256: None,
         };
         let gate = tx.gate()?;
         if let Err(refusal) = tx.attempt(|tx| propose(tx, &gate, proposal))? {

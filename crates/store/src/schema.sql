@@ -53,6 +53,7 @@ CREATE INDEX records_of_request ON records (request) WHERE request IS NOT NULL;
 -- A write has no request. The records of any other operation are found among those of its request, which lie together.
 CREATE INDEX records_of_write ON records (operation) WHERE operation IS NOT NULL AND request IS NULL;
 CREATE INDEX records_of_agent ON records (json_extract(leaf, '$.claims.agent')) WHERE type IN ('agent_added', 'agent_revoked');
+CREATE INDEX records_of_invite ON records (json_extract(leaf, '$.claims.invite_sha256')) WHERE type = 'invite_created';
 -- The chain of rosters is read from its records, not from the columns beside them.
 CREATE INDEX records_of_roster ON records (position)
     WHERE type IN ('roster_changed', 'recovery_announced', 'recovery_vetoed', 'recovery_refused');

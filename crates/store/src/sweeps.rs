@@ -16,9 +16,11 @@ use crate::limits::SWEEP_ROWS_MAX;
 use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force, look_again_at};
 use crate::orphans::{self, OVER_ORPHANS};
+use crate::pages_at_start;
 use crate::recoveries;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
+use crate::sessions;
 use crate::tokens::{hand_over_contradicted, still_holds};
 use crate::tx::{Attempt, Entry, Stop, Tx};
 use crate::{Moment, Store, writes_again};
@@ -57,8 +59,8 @@ impl Store {
     }
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
-    /// so every lease of its own executors is over, and whoever it had not told its call's id is gone. Tells how many outcomes
-    /// are in doubt by that.
+    /// so every lease of its own executors is over, and whoever it had not told its call's id is gone. Every session is over as
+    /// well. Tells how many outcomes are in doubt by that.
     ///
     /// A clock that lies behind the last recorded time says nothing about how long the gate was down, so nothing says that a
     /// provider still knows its key: those outcomes in doubt go to a person.
@@ -68,11 +70,14 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
                 let gate = tx.gate()?;
+                sessions::end_all(tx)?;
                 look_again_in_time(tx)?;
                 orphans::orphan_untold(tx)?;
                 let ended = end_all_leases(tx)?;
                 let behind = moment.now < tx.now;
-                Ok(ended + if behind { hand_over_keyed(tx, &gate)? } else { 0 })
+                let handed = if behind { hand_over_keyed(tx, &gate)? } else { 0 };
+                pages_at_start::follow_log(tx)?;
+                Ok(ended + handed)
             })
             .await
     }

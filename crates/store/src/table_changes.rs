@@ -119,6 +119,7 @@ fn propose_table(tx: &mut Tx<'_>, proposed: &ProposeTable, next: &Table) -> Atte
         proposer: proposed.proposer,
         args,
         needs: Some(change.needs().to_vec()),
+        invite_sha256: None,
     };
     propose(tx, &gate, proposal)?;
     let position =

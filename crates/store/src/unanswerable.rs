@@ -63,6 +63,15 @@ pub(crate) fn tell(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Whom to tell of a request that waits for persons who do not exist; none where they do.
+pub(crate) fn matter(tx: &mut Tx<'_>, stored: &StoredRequest) -> Result<Option<Matter>, StoreError> {
+    let gate = tx.gate()?;
+    let escalated = tx.log().decisions(&stored.request)?.escalated || is_passed_on_in_time(&gate, stored);
+    let Some(_) = unmet(&stored.frozen, escalated, &gate.roster()?.roster) else { return Ok(None) };
+    let tool = Some(stored.frozen.members().tool.clone());
+    Ok(Some(Matter { request: Some(stored.request), operation: None, tool, roles: vec![Name::parse(ADMIN)?] }))
+}
+
 /// Whether the row has a request passed on before it ends.
 fn is_passed_on_in_time(gate: &GateState, stored: &StoredRequest) -> bool {
     let members = stored.frozen.members();

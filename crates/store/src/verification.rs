@@ -19,12 +19,13 @@ use vidimus_core::roster::Roster;
 use vidimus_core::seal::SealKey;
 use vidimus_core::statement::Genesis;
 use vidimus_core::table::Table;
+use vidimus_core::time::Timestamp;
 use vidimus_core::tree::{Frontier, leaf_hash};
 
 use crate::Store;
 use crate::agents::credential_run;
 use crate::caps::{self, Expected};
-use crate::codec::{count, names_to_text, optional_parsed};
+use crate::codec::{count, names_to_text, optional_parsed, optional_time, time};
 use crate::error::StoreError;
 use crate::gate::{GateState, parsed_table};
 use crate::ledger_verification::LedgerWalk;
@@ -34,6 +35,7 @@ use crate::replay::Replay;
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
 use crate::verification_operations::Operations;
+use crate::verification_people::PeopleWalk;
 use crate::{migrations, sealing, soundness};
 
 /// Why a database is not to be served from.
@@ -117,6 +119,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         operations: Operations::default(),
     };
     let mut ledger = LedgerWalk::default();
+    let mut people = PeopleWalk::default();
     let mut replay = Replay::default();
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =
@@ -133,7 +136,8 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
             return contradicted(format!("the columns of the record at {position} are not those of its leaf"));
         }
         walk.take(position, &record)?;
-        ledger.take(db, position, &record)?;
+        ledger.take(db, position, &record, row.get::<_, Option<String>>("body")?.as_deref())?;
+        people.take(db, position, &record)?;
         replay.take(db, position, &record)?;
         for (node, hash) in frontier.append(leaf_hash(leaf.as_bytes())) {
             if read_node(db, node)? != hash {
@@ -149,6 +153,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         return contradicted("the head of the log is not that of its records");
     }
     ledger.finish(db, &gate)?;
+    people.finish(db, &walk.rosters)?;
     walk.finish()?;
     // A signed head is behind the records up to it, nothing but the seal behind those that came after it.
     if !sealing::read(db)?.holds(seal) {
@@ -194,7 +199,8 @@ struct Agent {
     owner: Option<String>,
     parent: Option<String>,
     credential_sha256: Option<String>,
-    revoked: bool,
+    added_at: Timestamp,
+    revoked_at: Option<Timestamp>,
 }
 
 impl Walk<'_> {
@@ -225,16 +231,21 @@ impl Walk<'_> {
         if record.record_type == RecordType::AgentAdded {
             let claim = |name: &str| record.claim(name).map(str::to_owned);
             let agent = claim("agent").unwrap_or_default();
-            let added =
-                Agent { owner: claim("owner"), parent: claim("parent"), credential_sha256: claim("credential_sha256"), revoked: false };
-            if self.agents.insert(agent.clone(), added).is_some_and(|earlier| !earlier.revoked) {
+            let added = Agent {
+                owner: claim("owner"),
+                parent: claim("parent"),
+                credential_sha256: claim("credential_sha256"),
+                added_at: record.at,
+                revoked_at: None,
+            };
+            if self.agents.insert(agent.clone(), added).is_some_and(|earlier| earlier.revoked_at.is_none()) {
                 return contradicted(format!("the agent `{agent}` is on record twice"));
             }
         }
         if record.record_type == RecordType::AgentRevoked {
             let agent = record.claim("agent").unwrap_or_default();
             match self.agents.get_mut(agent) {
-                Some(known) if !known.revoked => known.revoked = true,
+                Some(known) if known.revoked_at.is_none() => known.revoked_at = Some(record.at),
                 Some(_) | None => return contradicted(format!("the agent `{agent}` was revoked without being there")),
             }
         }
@@ -369,12 +380,13 @@ impl Walk<'_> {
 
 /// Each agent is as it was added: its owner may not approve for it, its credential is the one that was given out.
 fn same_agents(db: &Connection, on_record: &BTreeMap<String, Agent>) -> Result<(), VerifyError> {
-    let rows = list(db, "SELECT agent, owner, parent, credential_sha256, run, revoked_at FROM agents", [], |row| {
+    let rows = list(db, "SELECT agent, owner, parent, credential_sha256, run, created_at, revoked_at FROM agents", [], |row| {
         let agent = Agent {
             owner: row.get("owner")?,
             parent: row.get("parent")?,
             credential_sha256: row.get("credential_sha256")?,
-            revoked: row.get::<_, Option<i64>>("revoked_at")?.is_some(),
+            added_at: time(row, "created_at")?,
+            revoked_at: optional_time(row, "revoked_at")?,
         };
         Ok((row.get::<_, String>("agent")?, agent, row.get::<_, String>("run")?))
     })?;

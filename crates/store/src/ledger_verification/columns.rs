@@ -16,6 +16,7 @@ use crate::codec::{count, optional_parsed, optional_time, parsed, time};
 use crate::gate::GateState;
 use crate::proposals::payload_sha256;
 use crate::verification::{VerifyError, unsigned};
+use crate::verification_calls::DenialTold;
 
 /// What a request's columns repeat of its frozen bytes.
 #[derive(PartialEq, Eq)]
@@ -119,7 +120,16 @@ pub(super) fn same_state(row: &Row<'_>, facts: &RequestFacts, open: Option<bool>
         && optional_time(row, "orphaned_until")? == facts.orphaned_until
         && row.get::<_, Option<i64>>("escalated_position")?.map(u64::try_from).transpose().ok() == Some(facts.escalated_position)
         && row.get::<_, Option<String>>("end_code")? == facts.end_code
-        && optional_time(row, "ended_at")?.is_some() == facts.state.is_final())
+        && optional_time(row, "ended_at")? == facts.ended_at
+        && DenialTold::of_row(row)? == facts.denial)
+}
+
+/// Whether a request that may still be passed on is when its row says. Under another row than today's it is stale anyway.
+pub(super) fn same_escalation(row: &Row<'_>, facts: &RequestFacts, gate: &GateState) -> Result<bool, VerifyError> {
+    let waits = matches!(facts.state, RequestState::Pending | RequestState::Approved) && facts.escalated_position.is_none();
+    let (tool, row_sha256): (Name, Digest) = (parsed(row, "tool")?, parsed(row, "row_sha256")?);
+    let Some(in_force) = gate.table.row(&tool).filter(|in_force| waits && in_force.digest() == row_sha256) else { return Ok(true) };
+    Ok(optional_time(row, "escalate_at")? == in_force.escalate_after_s.map(|after_s| facts.created_at.plus_s(after_s)))
 }
 
 pub(super) fn same_operation(
@@ -136,6 +146,8 @@ pub(super) fn same_operation(
         && optional_parsed(row, "request")? == facts.request
         && optional_time(row, "first_sent_at")? == facts.first_sent_at
         && optional_time(row, "ended_at")? == ended_at
+        && row.get::<_, Option<String>>("detail")? == facts.detail
+        && result_sha256 == facts.result_sha256
         && result.map(|text| Digest::of(text.as_bytes())) == result_sha256;
     let mint_at = optional_time(row, "mint_at")?;
     let Some(request) = facts.request else { return Ok(same && mint_at.is_none()) };
@@ -146,7 +158,9 @@ pub(super) fn same_operation(
     let delay_s = gate.table.row(&tool).filter(|row| row.digest() == members.row_sha256).map(|row| row.delay_s);
     let due_at = delay_s.zip(optional_time(row, "quorum_at")?).map(|(delay_s, at)| at.plus_s(delay_s));
     Ok(same
-        && result_sha256 == facts.result_sha256
+        // What is sent is frozen; these are a write's.
+        && row.get::<_, Option<String>>("args")?.is_none()
+        && row.get::<_, Option<String>>("before")?.is_none()
         && tool == members.tool
         && row.get::<_, String>("kind")? == "money"
         && row.get::<_, String>("call")? == members.call.to_string()

@@ -3,12 +3,12 @@
 
 use vidimus_core::bytes::Digest;
 use vidimus_core::json::Json;
-use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_store::*;
 
 use crate::fixture::Gate;
 use crate::forged::forge;
-use crate::verification::{append, busy, found};
+use crate::verification::{append, append_with, busy, found};
 
 async fn on_record(gate: &Gate, record_type: RecordType) -> Vec<AuditRecord> {
     let log = gate.log().await;
@@ -90,12 +90,13 @@ async fn what_could_follow_is_the_gates_own_only_with_its_seal() {
     let last = on_record(&gate, RecordType::OperationChanged).await.pop().expect("a change");
     let claims =
         Json::object([("from", "unknown".into()), ("state", "succeeded".into()), ("attempt", 1_u32.into()), ("result_sha256", Json::Null)]);
-    append(&mut gate, &bare(last.clone(), claims));
+    let body = Body { salt: gate.salt(), text: r#"{"detail":"asked","result":null}"#.to_owned() };
+    append_with(&mut gate, &AuditRecord { claims, body_sha256: Some(body.digest()), ..last.clone() }, Some(&body));
     let at = last.at.as_ms();
     forge(
         &mut gate,
         &format!(
-            "UPDATE operations SET state = 'succeeded', ended_at = {at}, next_at = NULL WHERE state = 'unknown';
+            "UPDATE operations SET state = 'succeeded', ended_at = {at}, next_at = NULL, detail = 'asked' WHERE state = 'unknown';
              UPDATE reservations SET counts = 1; UPDATE requests SET effect_open = 0 WHERE state = 'consumed'"
         ),
     );

@@ -95,8 +95,7 @@ async fn an_approval_that_was_taken_back_does_not_stand_in_an_index() {
         act(&path, &trigger);
     }
     act(&path, "ANALYZE; DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('decisions', 'one_standing_approval', '5000000 1 1')");
-    let stands =
-        |by: &str| ask::<i64>(&path, &format!("SELECT count(*) FROM decisions {by} WHERE request = '{request}' AND standing = 1"));
+    let stands = |by: &str| ask::<i64>(&path, &format!("SELECT count(*) FROM decisions {by} WHERE request = '{request}' AND standing = 1"));
     assert_eq!((stands("INDEXED BY one_standing_approval"), stands("NOT INDEXED")), (vec![1], vec![0]), "the index has it");
     gate.reopen();
     let found = found(&gate, Some(head)).await;

@@ -3,6 +3,7 @@
 mod administrator;
 mod appended;
 mod at_once;
+mod believed;
 mod calls;
 mod caps;
 mod changes;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::decision::DecisionKind;
 use vidimus_core::json::Json;
-use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::record::{AuditRecord, Body, RecordType};
 use vidimus_core::roster::Roster;
 use vidimus_core::table::Table;
 use vidimus_core::tree::{Frontier, leaf_hash};
@@ -113,6 +113,11 @@ async fn a_roster_and_a_table_with_every_digest_made_to_fit_are_found() {
 
 /// Appends a leaf as the gate would, tree and head included.
 pub fn append(gate: &mut Gate, record: &AuditRecord) {
+    append_with(gate, record, None);
+}
+
+/// The same with a body, whose digest the record has.
+pub fn append_with(gate: &mut Gate, record: &AuditRecord, body: Option<&Body>) {
     gate.store.close();
     let leaf = String::from_utf8(record.leaf().expect("a leaf")).expect("text");
     {
@@ -130,7 +135,7 @@ pub fn append(gate: &mut Gate, record: &AuditRecord) {
             .expect("a head");
         let roles: String = record.roles.iter().fold(" ".to_owned(), |text, role| format!("{text}{role} "));
         db.execute(
-            "INSERT INTO records (position, leaf, type, at_ms, request, operation, roles) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO records (position, leaf, type, at_ms, request, operation, roles, salt, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 size,
                 leaf,
@@ -138,7 +143,9 @@ pub fn append(gate: &mut Gate, record: &AuditRecord) {
                 record.at.as_ms(),
                 record.request.map(|request| request.to_string()),
                 record.operation.map(|operation| operation.to_string()),
-                roles
+                roles,
+                body.map(|body| body.salt.to_string()),
+                body.map(|body| body.text.as_str()),
             ],
         )
         .expect("a record");
