@@ -30,6 +30,8 @@ pub enum FaceCode {
     LogBehindHead,
     /// No head is signed over the newest records now, so nothing with an effect begins.
     HeadNotSigned,
+    /// Somebody who may decide signed over a head that is not of this log, so nothing with an effect begins.
+    HeadForeign,
     /// This sender has as many connections as it may.
     ConnectionsLimitReached,
 }
@@ -45,6 +47,7 @@ impl FaceCode {
         FaceCode::CheckpointLate,
         FaceCode::LogBehindHead,
         FaceCode::HeadNotSigned,
+        FaceCode::HeadForeign,
         FaceCode::ConnectionsLimitReached,
     ];
 
@@ -59,6 +62,7 @@ impl FaceCode {
             FaceCode::CheckpointLate => "checkpoint_late",
             FaceCode::LogBehindHead => "log_behind_head",
             FaceCode::HeadNotSigned => "head_not_signed",
+            FaceCode::HeadForeign => "head_foreign",
             FaceCode::ConnectionsLimitReached => "connections_limit_reached",
         }
     }
@@ -70,7 +74,11 @@ impl FaceCode {
             FaceCode::BodyTooSlow => 408,
             FaceCode::RateLimited | FaceCode::ConnectionsLimitReached => 429,
             FaceCode::GateFailed => 500,
-            FaceCode::ShuttingDown | FaceCode::CheckpointLate | FaceCode::LogBehindHead | FaceCode::HeadNotSigned => 503,
+            FaceCode::ShuttingDown
+            | FaceCode::CheckpointLate
+            | FaceCode::LogBehindHead
+            | FaceCode::HeadNotSigned
+            | FaceCode::HeadForeign => 503,
         }
     }
 }
@@ -158,7 +166,17 @@ impl Problem {
             (Some(FaceCode::ConnectionsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
             (Some(FaceCode::CheckpointLate | FaceCode::ShuttingDown), _) => Some(1),
             (None, Some(Code::AgentRateLimited)) => Some(10),
-            (Some(FaceCode::MethodNotAllowed | FaceCode::BodyTooSlow | FaceCode::GateFailed | FaceCode::LogBehindHead) | None, _) => None,
+            (
+                Some(
+                    FaceCode::MethodNotAllowed
+                    | FaceCode::BodyTooSlow
+                    | FaceCode::GateFailed
+                    | FaceCode::LogBehindHead
+                    | FaceCode::HeadForeign,
+                )
+                | None,
+                _,
+            ) => None,
         }
     }
 
@@ -236,7 +254,8 @@ pub const fn status(code: Code) -> u16 {
         | Code::OperationStateWrong
         | Code::ReconciliationTooEarly
         | Code::StatusUnavailable
-        | Code::LedgerContradicted => 409,
+        | Code::LedgerContradicted
+        | Code::CheckpointForeign => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
         Code::PendingLimitReached | Code::AgentRateLimited => 429,
         Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable => 502,

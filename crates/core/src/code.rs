@@ -249,6 +249,8 @@ codes! {
     StatusUnavailable = "status_unavailable",
     /// The ledger says something else than the log.
     LedgerContradicted = "ledger_contradicted",
+    /// A head that was signed over is not one of this gate's log.
+    CheckpointForeign = "checkpoint_foreign",
 }
 
 impl fmt::Display for Code {

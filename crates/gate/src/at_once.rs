@@ -78,7 +78,7 @@ impl Gate {
         if statement.is_none_or(|statement| statement.decision != DecisionKind::Approve) || BETWEEN.into_iter().any(awaits) {
             return Ok(None);
         }
-        if !self.checkpoints.stand() {
+        if !self.may_begin() {
             return Ok(None);
         }
         let Some(table) = self.table().await? else { return Ok(None) };

@@ -206,10 +206,20 @@ impl Gate {
         Ok(())
     }
 
-    /// Refuses whatever may have an effect, or fill the disk, while no head can be signed over it.
+    /// Whether anything with an effect may begin: heads are signed as records come, and nobody has named one of another log.
+    pub fn may_begin(&self) -> bool {
+        self.checkpoints.stand() && !self.store.has_foreign_head()
+    }
+
+    /// Refuses whatever may have an effect, or fill the disk, while no head can be signed over it, and once somebody has named
+    /// a head that is not of this log.
     ///
-    /// *Errors*: `head_not_signed`.
+    /// *Errors*: `head_not_signed`, `head_foreign`.
     pub fn refuse_while_unsigned(&self) -> Result<(), Rejection> {
+        if self.store.has_foreign_head() {
+            let detail = "somebody who may decide signed over a head that is not of this gate's log: it may have lost records, so nothing with an effect begins; denials and stops count, an operator must compare";
+            return Err(Rejection::of_face(FaceCode::HeadForeign, detail));
+        }
         if self.checkpoints.stand() {
             return Ok(());
         }

@@ -49,11 +49,12 @@ pub struct Now<'a> {
     pub open: &'a [(OperationState, u64)],
 }
 
-/// The codes of answers that a limit gives, or a head that is missing.
-const LIMITED: [&str; 6] = [
+/// The codes of answers that a limit gives, or a head that is missing or foreign.
+const LIMITED: [&str; 7] = [
     FaceCode::RateLimited.as_str(),
     FaceCode::ConnectionsLimitReached.as_str(),
     FaceCode::HeadNotSigned.as_str(),
+    FaceCode::HeadForeign.as_str(),
     FaceCode::CheckpointLate.as_str(),
     Code::AgentRateLimited.as_str(),
     Code::PendingLimitReached.as_str(),

@@ -113,9 +113,9 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
     }
     let duties = due.to_mint.into_iter().map(|operation| (operation, Duty::Execute));
     let duties = duties.chain(due.to_send_again.into_iter().map(|operation| (operation, Duty::SendAgain)));
-    // Nothing that has an effect begins without signed heads. What is approved waits; what has run out still ends.
-    let heads_stand = gate.checkpoints.stand();
-    let duties = duties.filter(|_| heads_stand);
+    // Nothing that has an effect begins without signed heads of this log. What is approved waits; what has run out still ends.
+    let may_begin = gate.may_begin();
+    let duties = duties.filter(|_| may_begin);
     for (operation, duty) in duties.chain(due.to_ask.into_iter().map(|operation| (operation, Duty::Ask))) {
         if !busy.begin(operation) {
             continue;

@@ -13,6 +13,7 @@ use house::{House, WITHIN, code_of, json, refund, request_of, until};
 use vidimus_api::call::{CallRequest, CallStatus};
 use vidimus_api::client::AgentClient;
 use vidimus_api::request::DenialKind;
+use vidimus_core::decision::DecisionKind;
 use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
 use vidimus_gate::seams::Seam;
@@ -201,4 +202,33 @@ async fn an_older_copy_put_back_after_a_kill_never_pays_twice() {
         assert!(refused.contains("log_behind_head"), "{}: {refused}", seam.as_str());
         assert_eq!(house.inspector.count(Tool::Refund).await.expect("a count"), paid, "{}", seam.as_str());
     }
+}
+
+/// Somebody who may decide has a head that this gate does not know: it may have lost records, what was paid among them.
+#[tokio::test(flavor = "multi_thread")]
+async fn once_somebody_signs_over_a_head_that_is_not_of_this_log_nothing_begins_until_the_next_start() {
+    let mut house = House::open().await;
+    let admin = house.admin().await;
+    let billing = house.agent("billing", &[]);
+    let to_approve = request_of(&billing.call(&refund("first"), 0).await.expect("a pending call"));
+    let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
+    let mut statement = admin.statement(to_approve, DecisionKind::Approve, ROLE).await.expect("a statement");
+    statement.checkpoint.size = 1_000_000_000;
+    let refused = admin.hand_in(to_approve, &statement).await.expect_err("a head of another log");
+    assert_eq!(refused.code(), Some("checkpoint_foreign"), "{refused:?}");
+    let (status, text) = ready(&house).await;
+    assert!(status == 503 && text.contains("\"head_foreign\""), "{status} {text}");
+    assert_eq!(code_of(billing.call(&other("new", 300), 0).await), "head_foreign");
+    let refused = admin.approve(to_approve, ROLE).await.expect_err("no approval counts");
+    assert_eq!(refused.code(), Some("head_foreign"), "{refused:?}");
+    admin.deny(to_deny, ROLE, DenialKind::WrongPayee, "wrong payee").await.expect("a denial counts");
+    assert_eq!(house.inspector.count(Tool::Refund).await.expect("a count"), 0);
+
+    // An operator has compared, and starts it again.
+    house.end();
+    house.start();
+    let admin = admin.at(&house.url).await.expect("a session");
+    until("the start", async || (ready(&house).await.0 == 200).then_some(())).await;
+    admin.approve(to_approve, ROLE).await.expect("the approval counts");
+    until("the payment", async || (house.inspector.count(Tool::Refund).await.expect("a count") == 1).then_some(())).await;
 }

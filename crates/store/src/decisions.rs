@@ -22,6 +22,7 @@ use crate::challenges::issued_challenge;
 use crate::codec::{count, optional_parsed, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
+use crate::foreign_heads::refuse_foreign;
 use crate::kept;
 use crate::log::to_i64;
 use crate::operations;
@@ -185,6 +186,8 @@ fn judge_and_record(
         now: tx.now,
     };
     let judgement = decision::judge(&verified, &case)?;
+    let statement = verified.statement();
+    refuse_foreign(tx, &statement.checkpoint, matches!(statement.decision, DecisionKind::Approve | DecisionKind::MoreTime))?;
     let denial = check_attachments(&verified, decision)?;
     apply(tx, stored, &verified, decision, envelope, judgement, denial)
 }

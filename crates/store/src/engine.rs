@@ -19,6 +19,7 @@ use vidimus_core::seal::{SealKey, Sealed};
 use crate::Moment;
 use crate::alone::{Alone, Batch};
 use crate::error::{OpenError, StoreError};
+use crate::foreign_heads::ForeignHead;
 use crate::gate::GateInForce;
 use crate::limits::{ALONG_MAX, BATCH_MAX, QUEUE_MAX, READERS_MAX};
 use crate::log::{self, Head, Staging};
@@ -65,6 +66,7 @@ pub(crate) struct Engine {
     seal: SealKey,
     commits: Arc<AtomicU64>,
     gate: GateInForce,
+    foreign_head: ForeignHead,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -115,7 +117,7 @@ impl Engine {
         let fail = Arc::new(fail);
         let commits = Arc::new(AtomicU64::new(0));
         let along = Along::default();
-        let gate = GateInForce::default();
+        let (gate, foreign_head) = (GateInForce::default(), ForeignHead::default());
         let writer = Writer {
             alone: Alone::begin(db)?,
             sealed: None,
@@ -123,14 +125,15 @@ impl Engine {
             jobs,
             along: Arc::clone(&along),
             announce,
-            cache: Cache::of(gate.clone()),
+            cache: Cache::of(gate.clone(), foreign_head.clone()),
             failed: Arc::clone(&fail),
             commits: Arc::clone(&commits),
             _lock: lock,
         };
         let queue = Mutex::new(Some(queue));
         let fail = Arc::downgrade(&fail);
-        let engine = Engine { along, queue, heads, readers, failed, fail, alone: None, seal, commits, gate, thread: Mutex::new(None) };
+        let thread = Mutex::new(None);
+        let engine = Engine { along, queue, heads, readers, failed, fail, alone: None, seal, commits, gate, foreign_head, thread };
         Ok((engine, writer))
     }
 
@@ -262,6 +265,11 @@ impl Engine {
     /// The gate as everybody in this process knows it.
     pub(crate) fn gate_in_force(&self) -> GateInForce {
         self.gate.clone()
+    }
+
+    /// Whether a head that is not of this log was signed over.
+    pub(crate) fn has_foreign_head(&self) -> bool {
+        self.foreign_head.is_seen()
     }
 
     /// Lets the writer finish what is queued, and waits for it.

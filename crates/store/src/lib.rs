@@ -19,6 +19,7 @@ mod engine;
 mod enrolments;
 mod error;
 mod escalations;
+mod foreign_heads;
 mod frozen_texts;
 mod gate;
 mod kept;
@@ -151,6 +152,11 @@ impl Store {
     /// Whether somebody else was found to have written into the database: nothing is taken and nothing is told any more.
     pub fn is_disturbed(&self) -> bool {
         self.engine.is_disturbed()
+    }
+
+    /// Whether somebody who may decide has signed over a head that is not of this log: nothing with an effect begins any more.
+    pub fn has_foreign_head(&self) -> bool {
+        self.engine.has_foreign_head()
     }
 
     /// The last look before something is sent: nobody else has written into the database, and it takes what comes of it.

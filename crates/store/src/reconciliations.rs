@@ -22,6 +22,7 @@ use crate::caps;
 use crate::codec::{count, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
+use crate::foreign_heads::refuse_foreign;
 use crate::log::to_i64;
 use crate::on_record::OperationOnRecord;
 use crate::operations::{self, Change};
@@ -168,6 +169,7 @@ fn judge_and_record(
     let made = Made::load(tx, stored, &on_record)?;
     let subject = made.subject()?;
     let judgement = judge(tx, stored, &on_record, &subject, &verified, roster)?;
+    refuse_foreign(tx, &verified.statement().checkpoint, true)?;
     let evidence = check_evidence(&verified, sent)?;
     use_challenge(tx, &verified.statement().challenge)?;
     // Whoever answers for it reads the answers of the others.

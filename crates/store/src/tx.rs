@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
 use vidimus_core::code::{Code, Refusal};
+use vidimus_core::decision::CheckpointRef;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
@@ -14,6 +15,7 @@ use vidimus_core::time::Timestamp;
 
 use crate::codec;
 use crate::error::StoreError;
+use crate::foreign_heads::ForeignHead;
 use crate::gate::{GateInForce, GateState};
 use crate::log::{Staged, Staging};
 use crate::on_record::LogView;
@@ -57,11 +59,12 @@ pub(crate) struct Cache {
     in_force: GateInForce,
     /// The gate as the batch's use cases have left it, once one of them has asked for it.
     gate: Option<Arc<GateState>>,
+    foreign_head: ForeignHead,
 }
 
 impl Cache {
-    pub(crate) fn of(in_force: GateInForce) -> Cache {
-        Cache { in_force, gate: None }
+    pub(crate) fn of(in_force: GateInForce, foreign_head: ForeignHead) -> Cache {
+        Cache { in_force, gate: None, foreign_head }
     }
 
     /// What to go back to if a use case is taken back.
@@ -267,6 +270,11 @@ impl<'b> Tx<'b> {
         change(&mut gate);
         self.cache.gate = Some(Arc::new(gate));
         Ok(())
+    }
+
+    /// Nothing with an effect begins any more.
+    pub(crate) fn see_foreign_head(&self, checkpoint: &CheckpointRef) {
+        self.cache.foreign_head.see(checkpoint);
     }
 
     /// Runs a statement and tells how many rows it changed.

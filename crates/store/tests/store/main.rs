@@ -15,6 +15,7 @@ mod edited_live;
 mod engine;
 mod escalation;
 mod fixture;
+mod foreign_heads;
 mod forged;
 mod hollow;
 mod joining;

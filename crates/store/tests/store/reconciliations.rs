@@ -20,7 +20,7 @@ use crate::operations::{answer, at_work, due, state};
 const TREASURY: &[&str] = &["treasury"];
 
 /// What a test may change about an answer before it is signed.
-type Twist<'a> = &'a (dyn Fn(&mut ReconciliationStatement) + Sync);
+pub type Twist<'a> = &'a (dyn Fn(&mut ReconciliationStatement) + Sync);
 
 pub fn plain(_: &mut ReconciliationStatement) {}
 
@@ -45,7 +45,7 @@ async fn challenge(gate: &Gate, person: &Approver, operation: OperationKey, role
 }
 
 /// An answer as the console makes it, twisted before it is signed.
-async fn signed(
+pub async fn signed(
     gate: &Gate,
     person: &Approver,
     operation: OperationKey,
@@ -112,7 +112,7 @@ pub async fn say(
     }
 }
 
-async fn refused(gate: &Gate, sent: RecordReconciliation) -> Code {
+pub async fn refused(gate: &Gate, sent: RecordReconciliation) -> Code {
     match record(gate, sent).await {
         ReconciliationOutcome::Refused(refusal) => refusal.code,
         other => panic!("{other:?}"),

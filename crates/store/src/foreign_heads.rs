@@ -1,0 +1,92 @@
+//! Heads that people name when they sign. Every console keeps a copy of the log and signs over the newest head that it has
+//! verified; one that is not of this log says that this gate has lost records, or is not alone. Whoever has lost records may
+//! have lost what was paid, so nothing with an effect begins from then on, until somebody has looked and starts the gate again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::Connection;
+use vidimus_core::bytes::Digest;
+use vidimus_core::code::Code;
+use vidimus_core::decision::CheckpointRef;
+use vidimus_core::tree::{Frontier, Node};
+
+use crate::error::StoreError;
+use crate::log::{Head, read_node};
+use crate::tx::{Attempt, Tx, refuse};
+
+/// Whether such a head was named since the start. Once seen, it stays.
+#[derive(Clone, Default)]
+pub(crate) struct ForeignHead(Arc<AtomicBool>);
+
+impl ForeignHead {
+    pub(crate) fn is_seen(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn see(&self, checkpoint: &CheckpointRef) {
+        if !self.0.swap(true, Ordering::AcqRel) {
+            tracing::error!(
+                code = "head_foreign",
+                size = checkpoint.size,
+                root = %checkpoint.root,
+                "somebody who may decide signed over a head that is not of this log; nothing with an effect begins any more"
+            );
+        }
+    }
+}
+
+/// The head under a statement must be one of this log. Whoever takes permission away is heard all the same.
+///
+/// *Errors*: `checkpoint_foreign` where `gives` is true.
+pub(crate) fn refuse_foreign(tx: &Tx<'_>, checkpoint: &CheckpointRef, gives: bool) -> Attempt<()> {
+    if is_of_log(tx.db, tx.head_before(), checkpoint)? {
+        return Ok(());
+    }
+    tx.see_foreign_head(checkpoint);
+    if !gives {
+        return Ok(());
+    }
+    refuse(
+        Code::CheckpointForeign,
+        format!(
+            "the head that was signed over, of `{}` records, is not one of this gate's log; compare both before anything is approved",
+            checkpoint.size
+        ),
+    )
+}
+
+/// Whether a log that is this long has, or had, this head.
+fn is_of_log(db: &Connection, newest: Head, named: &CheckpointRef) -> Result<bool, StoreError> {
+    if named.size >= newest.size {
+        return Ok(named.size == newest.size && named.root == newest.root);
+    }
+    Ok(root_at(named.size, |node| read_node(db, node))? == named.root)
+}
+
+/// The root of the first records, from the full subtrees that they make.
+fn root_at(size: u64, node: impl Fn(Node) -> Result<Digest, StoreError>) -> Result<Digest, StoreError> {
+    let mut hashes = Vec::with_capacity(size.count_ones() as usize);
+    let mut before = 0_u64;
+    for level in (0..64_u8).rev().filter(|level| size >> level & 1 == 1) {
+        hashes.push(node(Node { level, index: before >> level })?);
+        before += 1 << level;
+    }
+    Ok(Frontier::from_parts(size, hashes)?.root())
+}
+
+#[cfg(test)]
+mod tests {
+    use vidimus_core::tree::{leaf_hash, nodes_of, root_of};
+
+    use super::*;
+
+    #[test]
+    fn every_head_that_a_log_had_is_found_again() {
+        let leaves: Vec<Digest> = (0..70_u32).map(|leaf| leaf_hash(&leaf.to_be_bytes())).collect();
+        for size in 0..=leaves.len() {
+            let root = root_at(size as u64, |node| nodes_of(&leaves)(node).map_err(StoreError::from)).expect("a root");
+            assert_eq!(root, root_of(&leaves[..size]), "{size}");
+        }
+    }
+}
