@@ -27,7 +27,7 @@ use crate::log::to_i64;
 use crate::on_record::OperationOnRecord;
 use crate::operations::{self, Change};
 use crate::pages::{self, Matter};
-use crate::rows::{Kind, StoredOperation};
+use crate::rows::StoredOperation;
 use crate::statements::{envelope_text, refused};
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};

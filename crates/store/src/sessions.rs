@@ -203,7 +203,13 @@ fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
             expires_at.as_ms(),
         ],
     )?;
-    let claims = Json::object([("person", text(holder.person.person)), ("key_sha256", statement.key_sha256.into())]);
+    // A start believes no session that is not on record.
+    let claims = Json::object([
+        ("person", text(holder.person.person)),
+        ("key_sha256", statement.key_sha256.into()),
+        ("session_sha256", open.session_sha256.into()),
+        ("expires_at", expires_at.into()),
+    ]);
     tx.stage(Entry::new(RecordType::SessionOpened, claims))?;
     Ok(Session {
         person: holder.person.person,
@@ -215,10 +221,8 @@ fn open_session(tx: &mut Tx<'_>, open: &OpenSession) -> Attempt<Session> {
     })
 }
 
-/// To be called at a start: nothing but a row says that a session was opened, and whoever can write one could ask in another's
-/// name. Whoever holds the device key opens a new one.
-pub(crate) fn end_all(tx: &Tx<'_>) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM sessions", [])?;
+/// To be called at a start: nothing but a row says that a challenge was given out, and whoever wants a session asks for another.
+pub(crate) fn forget_challenges(tx: &Tx<'_>) -> Result<(), StoreError> {
     tx.execute("DELETE FROM session_challenges", [])?;
     Ok(())
 }

@@ -59,8 +59,8 @@ impl Store {
     }
 
     /// To be called once before anything is executed: no attempt of an earlier process of this gate is at work any more,
-    /// so every lease of its own executors is over, and whoever it had not told its call's id is gone. Every session is over as
-    /// well. Tells how many outcomes are in doubt by that.
+    /// so every lease of its own executors is over, and whoever it had not told its call's id is gone. Tells how many outcomes
+    /// are in doubt by that.
     ///
     /// A clock that lies behind the last recorded time says nothing about how long the gate was down, so nothing says that a
     /// provider still knows its key: those outcomes in doubt go to a person.
@@ -70,7 +70,7 @@ impl Store {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
                 let gate = tx.gate()?;
-                sessions::end_all(tx)?;
+                sessions::forget_challenges(tx)?;
                 look_again_in_time(tx)?;
                 orphans::orphan_untold(tx)?;
                 let ended = end_all_leases(tx)?;

@@ -119,7 +119,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
         operations: Operations::default(),
     };
     let mut ledger = LedgerWalk::default();
-    let mut people = PeopleWalk::default();
+    let mut people = PeopleWalk::begin(db)?;
     let mut replay = Replay::default();
     let mut frontier = Frontier::from_parts(0, Vec::new()).map_err(StoreError::from)?;
     let mut statement =

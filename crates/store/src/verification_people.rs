@@ -1,5 +1,5 @@
-//! Before a gate serves: who was invited, whose keys were handed in and which recoveries wait must be what the log says.
-//! An invitation that nobody made would enrol somebody under another's name.
+//! Before a gate serves: who was invited, whose keys were handed in, who has a session and which recoveries wait must be what
+//! the log says. An invitation that nobody made would enrol somebody under another's name, a session would ask in it.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,21 @@ use crate::rows::StoredRequest;
 use crate::tx::list;
 use crate::verification::{VerifyError, contradicted, unsigned};
 
-/// What the log has said so far of invitations, enrolments and recoveries.
-#[derive(Default)]
+/// What the log has said so far of invitations, enrolments, sessions and recoveries.
 pub(crate) struct PeopleWalk {
+    /// The sessions of the ledger that no record has opened so far. Most that were ever opened are gone, so it begins with these.
+    unopened: BTreeMap<String, Opened>,
     invites: BTreeMap<String, Invited>,
     enrolled: BTreeMap<String, Enrolled>,
     recoveries: BTreeMap<String, Timestamp>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Opened {
+    person: String,
+    key_sha256: String,
+    opened_at: Timestamp,
+    expires_at: String,
 }
 
 #[derive(PartialEq, Eq)]
@@ -48,10 +57,28 @@ struct Enrolled {
 }
 
 impl PeopleWalk {
+    pub(crate) fn begin(db: &Connection) -> Result<PeopleWalk, VerifyError> {
+        let unopened = list(db, "SELECT * FROM sessions", [], |row| {
+            let opened = Opened {
+                person: row.get("person")?,
+                key_sha256: row.get("key_sha256")?,
+                opened_at: time(row, "opened_at")?,
+                expires_at: time(row, "expires_at")?.to_string(),
+            };
+            Ok((row.get::<_, String>("session_sha256")?, opened))
+        })?;
+        let unopened = unopened.into_iter().collect();
+        Ok(PeopleWalk { unopened, invites: BTreeMap::new(), enrolled: BTreeMap::new(), recoveries: BTreeMap::new() })
+    }
+
     /// Takes the next record of the log.
     pub(crate) fn take(&mut self, db: &Connection, position: u64, record: &AuditRecord) -> Result<(), VerifyError> {
         match record.record_type {
             RecordType::InviteCreated => self.invited(position, record),
+            RecordType::SessionOpened => {
+                self.opened(record);
+                Ok(())
+            }
             RecordType::RequestCreated if record.claim("tool") == Some(ROSTER_CHANGE) => self.proposed(db, position, record),
             RecordType::RosterChanged if self.enrolled.is_empty() => self.founded(position, record),
             RecordType::RecoveryAnnounced => {
@@ -82,6 +109,16 @@ impl PeopleWalk {
         match self.invites.insert(claim("invite_sha256"), invited) {
             None => Ok(()),
             Some(_) => contradicted(format!("the invitation at {position} is on record twice")),
+        }
+    }
+
+    fn opened(&mut self, record: &AuditRecord) {
+        let claim = |name: &str| record.claim(name).map(str::to_owned).unwrap_or_default();
+        let opened =
+            Opened { person: claim("person"), key_sha256: claim("key_sha256"), opened_at: record.at, expires_at: claim("expires_at") };
+        let session_sha256 = claim("session_sha256");
+        if self.unopened.get(&session_sha256) == Some(&opened) {
+            self.unopened.remove(&session_sha256);
         }
     }
 
@@ -133,6 +170,9 @@ impl PeopleWalk {
 
     /// Compares what has come of everything with the tables.
     pub(crate) fn finish(self, db: &Connection, chain: &RosterChain) -> Result<(), VerifyError> {
+        if !self.unopened.is_empty() {
+            return contradicted("a session in the ledger is not as it is on record");
+        }
         let invites = list(db, "SELECT * FROM invites", [], |row| {
             let invited = Invited {
                 kind: row.get("kind")?,

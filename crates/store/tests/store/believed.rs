@@ -4,7 +4,9 @@
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
 use vidimus_core::decision::DecisionKind;
+use vidimus_core::ids::{Environment, GateId};
 use vidimus_core::operation::Answer;
+use vidimus_core::statement::SessionStatement;
 use vidimus_store::*;
 
 use crate::fixture::{Approver, Gate, code_of, name, person_of};
@@ -144,25 +146,48 @@ async fn an_invitation_invites_whom_its_record_names() {
 
 /// Whoever can write a session could propose in another's name, and then decide alone.
 #[tokio::test]
-async fn a_start_ends_every_session() {
+async fn a_session_that_nobody_opened_is_found_and_one_that_was_opened_goes_on() {
     let (mut gate, bea, head) = lived().await;
     let opened = gate.open_session(&bea).await;
-    assert!(gate.store.authenticate_session(gate.now(), opened).await.expect("a reading").is_some());
-    let forged = Digest::of(b"a bearer of mine");
-    gate.store.close();
-    rusqlite::Connection::open(gate.path())
-        .expect("a database")
-        .execute(
-            "INSERT INTO sessions (session_sha256, person, key_sha256, opened_at, expires_at) VALUES (?1, ?2, ?3, 1, 4102444800000)",
-            [forged.to_string(), bea.person.to_string(), bea.device.public().digest().to_string()],
-        )
-        .expect("a row");
     gate.reopen();
-    assert_eq!(found(&gate, Some(head)).await, "nothing", "the schema lets it in");
+    assert_eq!(found(&gate, Some(head)).await, "nothing");
     gate.store.recover_at_start(gate.moment()).await.expect("a start");
-    for bearer in [forged, opened] {
-        assert!(gate.store.authenticate_session(gate.now(), bearer).await.expect("a reading").is_none());
+    assert!(gate.store.authenticate_session(gate.now(), opened).await.expect("a reading").is_some());
+    let mine = Digest::of(b"a bearer of mine");
+    let key_sha256 = bea.device.public().digest();
+    let insert = "INSERT INTO sessions (session_sha256, person, key_sha256, opened_at, expires_at) VALUES";
+    for sql in [
+        format!("{insert} ('{mine}', '{}', '{key_sha256}', 1, 4102444800000)", bea.person),
+        format!("UPDATE sessions SET session_sha256 = '{mine}'"),
+        "UPDATE sessions SET expires_at = 4102444800000".to_owned(),
+        "UPDATE sessions SET person = (SELECT person FROM invites WHERE used_at IS NULL)".to_owned(),
+    ] {
+        let (mut gate, bea, head) = lived().await;
+        gate.open_session(&bea).await;
+        forge(&mut gate, &sql);
+        let found = found(&gate, Some(head)).await;
+        assert!(found.contains("a session in the ledger is not as it is on record"), "{sql}: {found}");
     }
-    let again = gate.open_session(&bea).await;
-    assert!(gate.store.authenticate_session(gate.now(), again).await.expect("a reading").is_some(), "whoever has the key opens another");
+}
+
+#[tokio::test]
+async fn a_start_forgets_who_was_to_open_a_session() {
+    let (mut gate, bea, _) = lived().await;
+    let key_sha256 = bea.device.public().digest();
+    let ask = SessionChallenge { key_sha256, challenge: gate.nonce() };
+    let outcome = gate.store.session_challenge(gate.moment(), ask).await.expect("an outcome");
+    let SessionChallengeOutcome::Issued { issued_at, .. } = outcome else { panic!("{outcome:?}") };
+    gate.reopen();
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    let statement = SessionStatement {
+        gate: GateId::of(&gate.log_key.public()),
+        environment: Environment::Test,
+        key_sha256,
+        challenge: ask.challenge,
+        issued_at,
+    };
+    let open = OpenSession { envelope: statement.sign(&bea.device).expect("signed"), session_sha256: Digest::of(b"a bearer") };
+    let outcome = gate.store.open_session(gate.moment(), open).await.expect("an outcome");
+    assert!(matches!(&outcome, SessionOutcome::Refused(refusal) if refusal.code == Code::ChallengeInvalid), "{outcome:?}");
+    gate.open_session(&bea).await;
 }
