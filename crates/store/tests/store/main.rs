@@ -11,6 +11,7 @@ mod clock;
 mod corrupt_row;
 mod deciding;
 mod decisions;
+mod departing;
 mod edited_live;
 mod engine;
 mod escalation;

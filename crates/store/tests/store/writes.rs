@@ -223,6 +223,20 @@ async fn a_write_in_doubt_is_not_sent_again_for_whoever_may_no_more_nor_after_it
     assert_eq!(gate.store.add_agent(gate.moment(), anew).await.expect("an outcome"), AgentAdded::Added);
     assert_eq!(again(&gate, operation).await, None);
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
+    // Who answers for the agent has left.
+    let (gate, _) = keyed().await;
+    let (ada, cem) = (gate.approver("Ada Example"), gate.approver("Cem Example"));
+    assert!(matches!(gate.store.revoke_agent(gate.moment(), name("billing")).await.expect("an outcome"), AgentRevoked::Revoked { .. }));
+    let credential_sha256 = vidimus_core::bytes::Digest::of(b"of Cem");
+    let of_cem = AddAgent { agent: name("billing"), owner: Some(cem.person), parent: None, credential_sha256 };
+    assert_eq!(gate.store.add_agent(gate.moment(), of_cem).await.expect("an outcome"), AgentAdded::Added);
+    let operation = sent(intent(&gate, Some(KEY), ARGS).await);
+    ended(&gate, operation, 1, Answer::Unclear).await;
+    gate.advance_s(10);
+    let removal = gate.ask_for(&ada, ProposedChange::Remove { person: cem.person }).await.expect("asked");
+    gate.carry_out_admission(&ada, removal).await;
+    assert_eq!(again(&gate, operation).await, None);
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
     // What is sent again is what was sent, and an outcome that the log has elsewhere is nobody's to send.
     let (mut gate, _) = keyed().await;
     let operation = sent(intent(&gate, Some(KEY), ARGS).await);
