@@ -35,7 +35,7 @@ impl Secret {
     ///
     /// *Errors*: `Unusable`.
     pub fn of_file(path: &Path, named: &str) -> Result<Secret, CredentialError> {
-        own_file(path).and_then(|file| read(file)).ok_or_else(|| CredentialError::Unusable(named.to_owned()))
+        own_file(path).and_then(read).ok_or_else(|| CredentialError::Unusable(named.to_owned()))
     }
 
     /// The value of a variable.
