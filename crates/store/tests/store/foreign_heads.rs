@@ -39,7 +39,7 @@ async fn every_head_that_the_log_had_is_of_it() {
     let (gate, _, bea, _) = Gate::with_people().await;
     for head in heads(&gate).await {
         let (_, request) = gate.refund(&format!("at {}", head.size)).await;
-        let decision = gate.decision(&bea, request, DecisionKind::Approve, ROLE, &|statement| statement.checkpoint = head.clone()).await;
+        let decision = gate.decision(&bea, request, DecisionKind::Approve, ROLE, &|statement| statement.checkpoint = head).await;
         assert!(matches!(gate.record(decision).await, DecisionOutcome::Recorded(_)), "{head:?}");
     }
     assert!(!gate.store.has_foreign_head());
@@ -52,7 +52,7 @@ async fn an_approval_over_a_foreign_head_counts_for_nothing_and_is_remembered() 
         let (gate, _, bea, cem) = Gate::with_people().await;
         let (_, request) = gate.refund("1").await;
         let head = foreign(&gate).await.swap_remove(index);
-        let twist = |statement: &mut vidimus_core::decision::DecisionStatement| statement.checkpoint = head.clone();
+        let twist = |statement: &mut vidimus_core::decision::DecisionStatement| statement.checkpoint = head;
         // Whoever may not decide stops nothing by it.
         let wrong = gate.decision(&bea, request, DecisionKind::Approve, "treasury", &twist).await;
         assert_ne!(refused_decision(gate.record(wrong).await), Code::CheckpointForeign);
@@ -75,7 +75,7 @@ async fn a_denial_over_a_foreign_head_counts_and_is_remembered() {
     let (gate, _, bea, _) = Gate::with_people().await;
     let (_, request) = gate.refund("1").await;
     let head = foreign(&gate).await.swap_remove(1);
-    let denial = gate.decision(&bea, request, DecisionKind::Deny, ROLE, &|statement| statement.checkpoint = head.clone()).await;
+    let denial = gate.decision(&bea, request, DecisionKind::Deny, ROLE, &|statement| statement.checkpoint = head).await;
     assert!(matches!(gate.record(denial).await, DecisionOutcome::Recorded(_)));
     assert_eq!(gate.view(request).await.state, RequestState::Denied);
     assert!(gate.store.has_foreign_head());
@@ -93,7 +93,7 @@ async fn an_answer_over_a_foreign_head_counts_for_nothing() {
     gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
     gate.store.due(gate.moment()).await.expect("a sweep");
     let head = foreign(&gate).await.swap_remove(3);
-    let sent = signed(&gate, &bea, operation, Said::StillUnknown, "treasury", &|statement| statement.checkpoint = head.clone()).await;
+    let sent = signed(&gate, &bea, operation, Said::StillUnknown, "treasury", &|statement| statement.checkpoint = head).await;
     assert_eq!(refused(&gate, sent).await, Code::CheckpointForeign);
     assert!(gate.store.has_foreign_head());
 }

@@ -23,6 +23,7 @@ mod joining;
 mod log;
 mod operations;
 mod orphans;
+mod paged_at_start;
 mod people;
 mod races;
 mod reconciliations;

@@ -134,7 +134,7 @@ async fn send(gate: &Gate, page: &Page) {
 }
 
 /// A wire whose answer was lost and that only people can tell. Persons: Bea and Cem hold `treasury`.
-async fn lost_wire() -> (Gate, OperationKey, Approver, Approver) {
+pub async fn lost_wire() -> (Gate, OperationKey, Approver, Approver) {
     let (gate, _, bea, cem) = Gate::with_people().await;
     let (_, operation) = at_work(&gate, &bea, &cem, "wire").await;
     answer(&gate, operation, 1, Attempted::Unclear).await;
