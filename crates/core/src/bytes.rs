@@ -173,6 +173,20 @@ impl Digest {
     }
 }
 
+/// A SHA-256 that is fed piece by piece.
+#[derive(Default)]
+pub(crate) struct Hashing(Sha256);
+
+impl Hashing {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 fn parse_digest(text: &str) -> Result<[u8; 32], Refusal> {
     let malformed = || Refusal::new(Code::DigestMalformed, "a digest is not 64 lowercase hexadecimal digits; write it as sha256sum does");
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

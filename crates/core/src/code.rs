@@ -41,7 +41,7 @@ codes! {
     JsonInvalidUtf8 = "json_invalid_utf8",
     /// Containers lie deeper inside each other than the limit.
     JsonTooDeep = "json_too_deep",
-    /// The document has more bytes than the limit.
+    /// The document has more bytes than the limit, or arguments would be longer to show than any approver could read.
     JsonTooLarge = "json_too_large",
     /// The document has more values than the limit.
     JsonTooManyNodes = "json_too_many_nodes",

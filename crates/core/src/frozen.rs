@@ -7,6 +7,8 @@ use crate::bytes::{Digest, Salt, tagged};
 use crate::code::{Code, Refusal};
 use crate::ids::{CallId, Effect, Environment, GateId, Name, PersonId, RequestId, Reversibility, RunId};
 use crate::json::{Fields, Json, Limits, parse_canonical};
+use crate::limits::RENDERED_BYTES_MAX;
+use crate::render::rendered_bytes;
 pub use crate::table::Need;
 use crate::time::Timestamp;
 
@@ -127,8 +129,8 @@ pub fn business_sha256(tool: &Name, parts: Vec<Json>) -> Result<Digest, Refusal>
 impl FrozenRequest {
     /// Freezes a draft.
     ///
-    /// *Errors*: `frozen_malformed` for members that contradict each other, `json_number_inexact` for arguments without an
-    /// exact canonical form.
+    /// *Errors*: `frozen_malformed` for members that contradict each other, `json_too_large` for arguments that nobody could be
+    /// shown, `json_number_inexact` for arguments without an exact canonical form.
     pub fn freeze(draft: Draft) -> Result<FrozenRequest, Refusal> {
         let contradiction = |path: &str, message: &str| Err(Refusal::new(Code::FrozenMalformed, message).at(path));
         if draft.created_at >= draft.expires_at || draft.expires_at > draft.expires_max_at {
@@ -143,6 +145,12 @@ impl FrozenRequest {
         }
         if draft.args.as_object().is_none() {
             return contradiction("/args", "the arguments are not an object; name each of them");
+        }
+        let rendered = rendered_bytes(&draft.args);
+        if rendered > RENDERED_BYTES_MAX {
+            let message =
+                format!("the arguments with their names would be `{rendered}` bytes to show; shorten the names or send less at once");
+            return Err(Refusal::new(Code::JsonTooLarge, message).at("/args"));
         }
         let args = draft.args.canonical()?;
         let bytes = to_json(&draft).canonical()?;

@@ -21,6 +21,10 @@ pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
 /// A frozen request. *Unit*: bytes. Canonical form can be longer than the arguments as sent (`1e20` is written with 21 digits).
 pub const FROZEN_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// The nodes of one call's arguments, their paths, keys and strings together. *Unit*: bytes. Every decision is compared with them,
+/// and every console draws them: eight times the longest call has room for any that a person could read.
+pub const RENDERED_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// The result of one execution that is kept. *Unit*: bytes.
 pub const RESULT_BYTES_MAX: usize = 1024 * 1024;
 

@@ -4,7 +4,7 @@
 //! with its exact literal. Pure and without a locale; labels and formats come from the row in the reader's own copy of the
 //! table. Knows no window: how a node is drawn, and what else stands beside it, is the console's.
 
-use crate::bytes::Digest;
+use crate::bytes::{Digest, Hashing};
 use crate::code::Refusal;
 use crate::frozen::FrozenRequest;
 use crate::ids::{Name, words};
@@ -59,13 +59,53 @@ pub struct Node {
 /// *Errors*: `json_number_out_of_range` for a number that has no canonical form; frozen arguments hold none.
 pub fn render(args: &Json, row: &Row) -> Result<Vec<Node>, Refusal> {
     let mut nodes = Vec::new();
-    let fields: Vec<(String, &Field)> = row.fields.iter().map(|field| (field.path.pointer(), field)).collect();
-    push_nodes(args, String::new(), None, &fields, &mut nodes)?;
+    each_node(args, row, &mut |node| {
+        nodes.push(node);
+        Ok(())
+    })?;
     Ok(nodes)
 }
 
+/// How long the nodes of these arguments are together: the path and the key of each value, and each string. *Unit*: bytes.
+///
+/// Each node has its whole path, so that one long name above many values makes more of a call than it has itself.
+pub fn rendered_bytes(args: &Json) -> usize {
+    below(args, 0)
+}
+
+fn below(value: &Json, path: usize) -> usize {
+    let inside: usize = match value {
+        Json::Array(values) => values.iter().enumerate().map(|(index, value)| below(value, path + 1 + decimal_digits(index))).sum(),
+        Json::Object(members) => members.iter().map(|(name, value)| name.len() + below(value, path + 1 + token_bytes(name))).sum(),
+        Json::String(text) => text.len(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    };
+    path + inside
+}
+
+fn decimal_digits(index: usize) -> usize {
+    index.checked_ilog10().map_or(1, |tens| tens as usize + 1)
+}
+
+/// The length of [`pointer_token`].
+fn token_bytes(name: &str) -> usize {
+    name.len() + name.bytes().filter(|byte| b"~/".contains(byte)).count()
+}
+
+/// Visits each node in turn, so that whoever needs no more of it than that keeps one at a time.
+fn each_node(args: &Json, row: &Row, visit: &mut impl FnMut(Node) -> Result<(), Refusal>) -> Result<(), Refusal> {
+    let fields: Vec<(String, &Field)> = row.fields.iter().map(|field| (field.path.pointer(), field)).collect();
+    visit_nodes(args, String::new(), None, &fields, visit)
+}
+
 /// The parser has bounded depth and count.
-fn push_nodes(value: &Json, path: String, key: Option<&str>, fields: &[(String, &Field)], nodes: &mut Vec<Node>) -> Result<(), Refusal> {
+fn visit_nodes(
+    value: &Json,
+    path: String,
+    key: Option<&str>,
+    fields: &[(String, &Field)],
+    visit: &mut impl FnMut(Node) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
     let field = fields.iter().find(|(pointer, _)| *pointer == path).map(|(_, field)| *field);
     let (kind, literal, count) = match value {
         Json::Null => (NodeKind::Null, "null".to_owned(), None),
@@ -76,7 +116,7 @@ fn push_nodes(value: &Json, path: String, key: Option<&str>, fields: &[(String, 
         Json::Array(values) => (NodeKind::Array, String::new(), Some(values.len())),
         Json::Object(members) => (NodeKind::Object, String::new(), Some(members.len())),
     };
-    nodes.push(Node {
+    visit(Node {
         path: path.clone(),
         key: key.map(str::to_owned),
         label: field.map(|field| field.label.clone()),
@@ -84,11 +124,11 @@ fn push_nodes(value: &Json, path: String, key: Option<&str>, fields: &[(String, 
         literal,
         count: count.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
         format: field.map(|field| field.format.clone()),
-    });
+    })?;
     match value {
         Json::Array(values) => {
             for (index, value) in values.iter().enumerate() {
-                push_nodes(value, format!("{path}/{index}"), None, fields, nodes)?;
+                visit_nodes(value, format!("{path}/{index}"), None, fields, visit)?;
             }
         }
         Json::Object(members) => {
@@ -96,7 +136,7 @@ fn push_nodes(value: &Json, path: String, key: Option<&str>, fields: &[(String, 
             // RFC 8785 section 3.2.3: members in the order of their UTF-16 code units.
             members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
             for (name, value) in members {
-                push_nodes(value, format!("{path}/{}", pointer_token(name)), Some(name), fields, nodes)?;
+                visit_nodes(value, format!("{path}/{}", pointer_token(name)), Some(name), fields, visit)?;
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
@@ -136,12 +176,26 @@ pub fn shown_sha256(tool: &Name, nodes: &[Node]) -> Result<Digest, Refusal> {
     Ok(Digest::of(&shown.canonical()?))
 }
 
-/// What an approver of this frozen request was shown, by the row in the reader's own copy of the table.
+/// What an approver of this frozen request was shown, by the row in the reader's own copy of the table: the digest of
+/// [`shown_sha256`], taken node by node, so that no more than one of them is ever held.
 ///
 /// *Errors*: none for a request that this program froze.
 pub fn frozen_shown_sha256(frozen: &FrozenRequest, row: &Row) -> Result<Digest, Refusal> {
     let members = frozen.members();
-    shown_sha256(&members.tool, &render(&members.args, row)?)
+    let mut shown = Hashing::default();
+    shown.update(br#"{"nodes":["#);
+    let mut first = true;
+    each_node(&members.args, row, &mut |node| {
+        if !std::mem::take(&mut first) {
+            shown.update(b",");
+        }
+        shown.update(&node.to_json().canonical()?);
+        Ok(())
+    })?;
+    shown.update(br#"],"tool":"#);
+    shown.update(&Json::from(members.tool.as_str()).canonical()?);
+    shown.update(br#","v":1}"#);
+    Ok(shown.finish())
 }
 
 /// A reading of a value, made by the row's format alone and never guessed from the value's look.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use vidimus_core::bytes::Digest;
 use vidimus_core::ids::{Effect, Name};
 use vidimus_core::json::{Json, Limits, parse};
-use vidimus_core::render::{Node, NodeKind, Reading, nodes_json, reading, render, shown_sha256};
+use vidimus_core::render::{Node, NodeKind, Reading, nodes_json, reading, render, rendered_bytes, shown_sha256};
 use vidimus_core::table::{Row, Table};
 
 const COMPANY: &str = include_str!("../../../tests/src/company/effects.toml");
@@ -103,6 +103,16 @@ proptest! {
         for node in &nodes {
             prop_assert!(value.pointer(&node.path).is_some(), "`{}` leads nowhere", node.path);
         }
+    }
+
+    #[test]
+    fn what_would_be_shown_is_counted_without_showing_it(value in any_json()) {
+        let bytes = |node: &Node| {
+            let string = if node.kind == NodeKind::String { node.literal.len() } else { 0 };
+            node.path.len() + node.key.as_ref().map_or(0, String::len) + string
+        };
+        let nodes = nodes(&value, row(company(), "refund"));
+        prop_assert_eq!(rendered_bytes(&value), nodes.iter().map(bytes).sum::<usize>());
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::codec::{count, optional_parsed, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::foreign_heads::refuse_foreign;
+use crate::gate::RosterState;
 use crate::kept;
 use crate::log::to_i64;
 use crate::operations;
@@ -178,8 +179,7 @@ fn judge_and_record(
         orphaned: on_record.orphaned,
         escalated: on_record.escalated,
         row_sha256: row.map(|row| row.digest()),
-        // Without a row nothing can be rendered; the row's absence is what the rule then refuses.
-        shown_sha256: row.map_or(Ok(verified.statement().shown_sha256), |row| shown_sha256(stored, row))?,
+        shown_sha256: shown_sha256(stored, row, &verified, roster)?,
         roster: &roster.roster,
         challenge,
         approvals: &approvals,
@@ -192,8 +192,21 @@ fn judge_and_record(
     apply(tx, stored, &verified, decision, envelope, judgement, denial)
 }
 
-fn shown_sha256(stored: &StoredRequest, row: &TableRow) -> Result<Digest, Refusal> {
-    render::shown_sha256(&row.tool, &render::render(&stored.frozen.members().args, row)?)
+/// What the approver was shown. Rendering takes longer than anything else that is judged, and nothing else happens meanwhile:
+/// where the rule refuses for what costs nothing to see, the statement's own word stands in.
+fn shown_sha256(
+    stored: &StoredRequest,
+    row: Option<&TableRow>,
+    verified: &VerifiedDecision,
+    roster: &RosterState,
+) -> Result<Digest, Refusal> {
+    let statement = verified.statement();
+    match row.filter(|row| row.digest() == stored.frozen.members().row_sha256) {
+        Some(row) if !stored.state.is_final() && statement.roster_sha256 == roster.view.roster_sha256 => {
+            render::frozen_shown_sha256(&stored.frozen, row)
+        }
+        _ => Ok(statement.shown_sha256),
+    }
 }
 
 /// What came beside the envelope must be what was signed; a denial must say why.

@@ -6,5 +6,6 @@ mod left_alone;
 mod machines;
 mod reconciliation;
 mod roster;
+mod shown;
 mod table_change;
 mod table_guards;

@@ -59,6 +59,12 @@ async fn refused_calls_leave_their_record_and_nothing_else() {
         assert_eq!(gate.told_since(size).await, [format!("call_refused:{expected}")]);
         assert_eq!(gate.store.call(agent, call).await.expect("a reading"), None);
     }
+    // Nobody could be shown it: each of many values has the long name in its path.
+    let long =
+        format!(r#"{{"invoice":"842","amount_minor":1,"currency":"EUR","meta":{{"{}":[{}0]}}}}"#, "k".repeat(100_000), "0,".repeat(99));
+    let size = gate.size().await;
+    assert_eq!(code(gate.freeze(gate.received("billing", "refund", None), &long).await), Code::JsonTooLarge);
+    assert_eq!(gate.told_since(size).await, ["call_refused:json_too_large"]);
     let stale = FreezeCall {
         received: gate.received("billing", "refund", None),
         request: gate.request_id(),
