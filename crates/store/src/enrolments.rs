@@ -18,7 +18,7 @@ use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateState, RosterState, RosterView};
 use crate::people::{InviteKind, InviteOnRecord, usable_invite};
-use crate::proposals::{Proposal, propose};
+use crate::proposals::{Proposal, propose, refuse_too_many};
 use crate::table_changes::stage_table;
 use crate::tx::{Attempt, Entry, Tx, refuse};
 use crate::{Moment, Store};
@@ -282,6 +282,7 @@ fn propose_change(tx: &mut Tx<'_>, asked: &ProposeChange) -> Attempt<()> {
     let Some(proposer) = roster.person(&asked.proposer) else {
         return refuse(Code::ApproverWrong, "the person is not in the roster any more; ask somebody who is");
     };
+    refuse_too_many(tx.db, &asked.proposer)?;
     let mut keys = None;
     let change = match &asked.change {
         ProposedChange::AddKeys { label, approval, device } => {

@@ -13,6 +13,7 @@ use vidimus_core::table::Table;
 use crate::codec::{optional_parsed, parsed};
 use crate::error::StoreError;
 use crate::limits::PARSED_TABLES_MAX;
+use crate::roster_changes::Unfollowed;
 use crate::tx::find;
 
 /// Who the gate is. Fixed by `init`.
@@ -66,6 +67,8 @@ pub(crate) struct GateState {
     pub(crate) table: Arc<Table>,
     pub(crate) table_view: TableView,
     pub(crate) roster: Option<RosterState>,
+    /// How far what rests on rosters was looked through since the one in force came; none when all of it was.
+    pub(crate) unfollowed: Option<Unfollowed>,
 }
 
 impl GateState {
@@ -84,7 +87,7 @@ impl GateState {
             Some(_) => return Err(StoreError::corrupt("rosters.text")),
             None => None,
         };
-        Ok(Some(GateState { identity, table, table_view, roster }))
+        Ok(Some(GateState { identity, table, table_view, roster, unfollowed: None }))
     }
 
     /// The roster, which every use case after genesis has.

@@ -104,6 +104,13 @@ pub(crate) fn raise(tx: &Tx<'_>, reason: PageReason, matter: &Matter) -> Result<
     )
 }
 
+/// Whether people are told about a request for this reason.
+pub(crate) fn is_told(tx: &Tx<'_>, reason: PageReason, request: &RequestId) -> Result<bool, StoreError> {
+    let sql =
+        "SELECT 1 FROM pages WHERE reason = ?1 AND coalesce(request, '') = ?2 AND coalesce(operation, '') = '' AND due_at IS NOT NULL";
+    Ok(tx.find(sql, params![reason.as_str(), request.to_string()], |_| Ok(()))?.is_some())
+}
+
 /// Nobody is told any more. Pages about requests and operations end by themselves with what they are about.
 pub(crate) fn end(tx: &Tx<'_>, reason: PageReason, matter: &Matter) -> Result<(), StoreError> {
     tx.execute(

@@ -1,15 +1,17 @@
 //! Money calls that a person proposes: the gate's own tools. They take the same path as any other money call.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use vidimus_core::bytes::{Digest, Salt, tagged};
+use vidimus_core::code::Code;
 use vidimus_core::ids::{CallId, Name, PersonId, RequestId, RunId};
 use vidimus_core::json::Json;
 use vidimus_core::table::Need;
 
 use crate::error::StoreError;
 use crate::gate::GateState;
+use crate::limits::PROPOSALS_WAITING_MAX;
 use crate::requests::{self, NewRequest};
-use crate::tx::{Attempt, Tx};
+use crate::tx::{Attempt, Tx, find, refuse};
 
 /// A change of the gate itself that somebody asks for.
 pub(crate) struct Proposal {
@@ -23,6 +25,22 @@ pub(crate) struct Proposal {
     pub(crate) needs: Option<Vec<Need>>,
     /// The invite that it uses up.
     pub(crate) invite_sha256: Option<Digest>,
+}
+
+/// From what waits, which is bounded, to who proposed it: a person's proposals only grow in number. The index is of both states, so
+/// both are named.
+pub(crate) const WAITING_OF_PROPOSER: &str = "SELECT count(*) FROM requests CROSS JOIN calls USING (call)
+    WHERE requests.state IN ('pending', 'approved') AND requests.state = 'pending' AND calls.proposer = ?1";
+
+/// Whether a person has as many proposals waiting as others read.
+///
+/// *Errors*: `pending_limit_reached`.
+pub(crate) fn refuse_too_many(db: &Connection, proposer: &PersonId) -> Attempt<()> {
+    let waiting: u32 = find(db, WAITING_OF_PROPOSER, [proposer.to_string()], |row| row.get(0))?.unwrap_or(0);
+    if waiting >= PROPOSALS_WAITING_MAX {
+        return refuse(Code::PendingLimitReached, format!("`{waiting}` proposals of this person wait already; wait for decisions first"));
+    }
+    Ok(())
 }
 
 /// Stores the proposal's call and creates its request.

@@ -19,6 +19,7 @@ use crate::orphans::{self, OVER_ORPHANS};
 use crate::pages_at_start;
 use crate::recoveries;
 use crate::requests;
+use crate::roster_changes;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::sessions;
 use crate::tokens::{hand_over_contradicted, still_holds};
@@ -73,6 +74,7 @@ impl Store {
                 sessions::forget_challenges(tx)?;
                 look_again_in_time(tx)?;
                 orphans::orphan_untold(tx)?;
+                certain(roster_changes::follow_from_the_start(tx))?;
                 let ended = end_all_leases(tx)?;
                 let behind = moment.now < tx.now;
                 let handed = if behind { hand_over_keyed(tx, &gate)? } else { 0 };
@@ -137,7 +139,7 @@ pub(crate) fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreErr
 
 fn anything_over(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<bool, StoreError> {
     let now = store_now(db, now)?;
-    if recoveries::any_due(db, now)? {
+    if recoveries::any_due(db, now)? || in_force.known().is_some_and(|gate| gate.unfollowed.is_some()) {
         return Ok(true);
     }
     for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN] {
@@ -179,6 +181,7 @@ fn sweep(tx: &mut Tx<'_>) -> Result<Swept, StoreError> {
     })?;
     hand_over(tx, &mut swept)?;
     swept.each(tx, "the recoveries after", &["their announcements".to_owned()], |tx, _| recoveries::take_effect(tx))?;
+    swept.each(tx, "what waits under", &["the roster in force".to_owned()], |tx, _| certain(roster_changes::go_on_following(tx)))?;
     Ok(swept)
 }
 

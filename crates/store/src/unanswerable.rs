@@ -1,6 +1,7 @@
 //! Requests that too few distinct persons of a roster can decide: refused when they are made; where a later version leaves
 //! one so, it keeps waiting, since the next version may answer it, and admins are told.
 
+use rusqlite::params;
 use vidimus_core::code::Code;
 use vidimus_core::eligibility::{Unmet, unmet};
 use vidimus_core::frozen::FrozenRequest;
@@ -10,9 +11,11 @@ use vidimus_core::page::PageReason;
 use vidimus_core::record::RecordType;
 use vidimus_core::roster::ADMIN;
 
-use crate::codec::parsed;
+use crate::codec::{count, parsed};
 use crate::error::StoreError;
 use crate::gate::GateState;
+use crate::limits::SWEEP_ROWS_MAX;
+use crate::log::to_i64;
 use crate::operations::load_request;
 use crate::pages::{self, Matter};
 use crate::rows::StoredRequest;
@@ -34,32 +37,44 @@ pub(crate) fn refuse_unanswerable(gate: &GateState, frozen: &FrozenRequest) -> A
     }
 }
 
-/// To be called when a version of the roster comes into force: has admins told of what waits for persons who do not exist,
-/// now and once it is passed on, and ends that where it is so no more.
-pub(crate) fn tell(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    let gate = tx.gate()?;
-    let roster = &gate.roster()?.roster;
-    let admin = Name::parse(ADMIN)?;
-    // As many as agents may have waiting: none is left out, since nothing would find it later.
-    let waiting: Vec<RequestId> =
-        tx.list("SELECT request FROM requests WHERE state = 'pending' ORDER BY position", [], |row| parsed(row, "request"))?;
-    for request in &waiting {
-        let stored = load_request(tx, request)?;
-        let escalated = tx.log().decisions(request)?.escalated || is_passed_on_in_time(&gate, &stored);
-        let tool = Some(stored.frozen.members().tool.clone());
-        let matter = Matter { request: Some(*request), operation: None, tool, roles: vec![admin.clone()] };
-        let Some(Unmet { need, able }) = unmet(&stored.frozen, escalated, roster) else {
-            pages::end(tx, PageReason::RequestUnanswerable, &matter)?;
-            continue;
-        };
-        pages::raise(tx, PageReason::RequestUnanswerable, &matter)?;
-        let claims = Json::object([("role", need.role.as_str().into()), ("eligible", able.into()), ("needed", need.quorum.into())]);
-        let mut roles = stored.roles();
-        if !roles.contains(&admin) {
-            roles.push(admin.clone());
+const WAITING_FROM: &str = "SELECT request, position FROM requests
+    WHERE state IN ('pending', 'approved') AND state = 'pending' AND +position >= ?1 ORDER BY +position LIMIT ?2";
+
+/// What waits from a position on, a bounded part of it: has admins told of what waits for persons who do not exist, now and once
+/// it is passed on, and ends that where it is so no more. `again`: of what they were told of already, too. Tells from where to go
+/// on; none is left out, since nothing would find it later.
+pub(crate) fn tell(tx: &mut Tx<'_>, from: u64, again: bool) -> Result<Option<u64>, StoreError> {
+    let waiting: Vec<(RequestId, u64)> =
+        tx.list(WAITING_FROM, params![to_i64(from)?, SWEEP_ROWS_MAX as i64], |row| Ok((parsed(row, "request")?, count(row, "position")?)))?;
+    for (request, _) in &waiting {
+        // One that cannot be read back must not keep a stolen key at work: sweeps name it to an operator.
+        if let Err(error) = tx.aside(|tx| tell_of(tx, request, again))? {
+            tracing::error!(%request, error = &error as &dyn std::error::Error, "whether somebody can answer a request is not known");
         }
-        tx.stage(Entry::new(RecordType::RequestUnanswerable, claims).of_request(*request).readable_by(roles))?;
     }
+    Ok(waiting.last().filter(|_| waiting.len() == SWEEP_ROWS_MAX).map(|(_, position)| position + 1))
+}
+
+fn tell_of(tx: &mut Tx<'_>, request: &RequestId, again: bool) -> Result<(), StoreError> {
+    let gate = tx.gate()?;
+    let admin = Name::parse(ADMIN)?;
+    let stored = load_request(tx, request)?;
+    let escalated = tx.log().decisions(request)?.escalated || is_passed_on_in_time(&gate, &stored);
+    let tool = Some(stored.frozen.members().tool.clone());
+    let matter = Matter { request: Some(*request), operation: None, tool, roles: vec![admin.clone()] };
+    let Some(Unmet { need, able }) = unmet(&stored.frozen, escalated, &gate.roster()?.roster) else {
+        return pages::end(tx, PageReason::RequestUnanswerable, &matter);
+    };
+    if !again && pages::is_told(tx, PageReason::RequestUnanswerable, request)? {
+        return Ok(());
+    }
+    pages::raise(tx, PageReason::RequestUnanswerable, &matter)?;
+    let claims = Json::object([("role", need.role.as_str().into()), ("eligible", able.into()), ("needed", need.quorum.into())]);
+    let mut roles = stored.roles();
+    if !roles.contains(&admin) {
+        roles.push(admin.clone());
+    }
+    tx.stage(Entry::new(RecordType::RequestUnanswerable, claims).of_request(*request).readable_by(roles))?;
     Ok(())
 }
 

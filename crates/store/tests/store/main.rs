@@ -21,6 +21,7 @@ mod forged;
 mod hollow;
 mod joining;
 mod log;
+mod many_proposals;
 mod operations;
 mod orphans;
 mod paged_at_start;
