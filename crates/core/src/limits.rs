@@ -119,6 +119,12 @@ pub const TABLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Rows of a table. *Unit*: rows. Beyond it nobody owns what the table says.
 pub const TABLE_ROWS_MAX: usize = 10_000;
 
+/// Entries of one list of a row. *Unit*: entries. Beyond it nobody reads what the row says, and rules compare each with each.
+pub const ROW_LIST_MAX: usize = 256;
+
+/// Tools that a fault names of a chain that one sets off. *Unit*: tools. A chain may be as long as the table.
+pub const CHAIN_SHOWN_MAX: usize = 8;
+
 /// A template of a row. *Unit*: bytes. A sentence or a URL.
 pub const TEMPLATE_BYTES_MAX: usize = 2000;
 

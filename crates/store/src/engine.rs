@@ -251,6 +251,18 @@ impl Engine {
         Ok(told)
     }
 
+    /// Works something out that needs no database and takes long, where nobody waits behind it.
+    pub(crate) async fn work_out<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        match self.readers.run {
+            Where::Aside => tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Closed),
+            Where::Here => Ok(work()),
+        }
+    }
+
     /// Runs a reading of a few rows by their keys where it is asked for: handing it to another thread and back would take
     /// longer than the reading does.
     pub(crate) async fn look<T, F>(&self, reading: F) -> Result<T, StoreError>

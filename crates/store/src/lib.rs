@@ -121,6 +121,7 @@ pub struct Moment {
 pub struct Store {
     engine: Arc<engine::Engine>,
     untold: Arc<untold::Untold>,
+    tables: Arc<table_changes::TablesRead>,
 }
 
 impl Store {
@@ -131,7 +132,7 @@ impl Store {
     }
 
     fn around(engine: Arc<engine::Engine>) -> Store {
-        Store { engine, untold: Arc::default() }
+        Store { engine, untold: Arc::default(), tables: Arc::default() }
     }
 
     /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.

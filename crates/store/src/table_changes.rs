@@ -1,7 +1,8 @@
 //! The gate's own tool `gate.table.change`: proposed as a text, decided by what differs, in force in one transaction with
 //! everything that rests on the rows it changes.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::{Digest, Salt};
@@ -19,12 +20,11 @@ use crate::codec::{count, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::gate::{GateState, TableView};
-use crate::limits::PROPOSALS_WAITING_MAX;
 use crate::own_tools::approvals;
-use crate::proposals::{Proposal, propose};
+use crate::proposals::{Proposal, propose, refuse_too_many};
 use crate::requests;
 use crate::rows::StoredRequest;
-use crate::tx::{Attempt, Entry, Tx, find, refuse};
+use crate::tx::{Attempt, Entry, Stop, Tx, find, refuse};
 use crate::{Moment, Store};
 
 /// A whole effect table that a person proposes in place of the one in force.
@@ -73,9 +73,25 @@ pub enum ProposeTableOutcome {
 impl Store {
     /// Proposes a table: what differs from the one in force becomes a `gate.table.change` that others decide.
     pub async fn propose_table(&self, moment: Moment, propose: ProposeTable) -> Result<ProposeTableOutcome, StoreError> {
-        // Apart from the writer: a long text must keep nobody waiting.
-        let next = match Table::parse(&propose.text) {
-            Ok(next) => next,
+        // A long text must keep nobody waiting but whoever brings another one: each person has one read at a time, and the gate has.
+        let Some(_turn) = self.tables.begin(propose.proposer) else {
+            let refusal = Refusal::new(Code::PendingLimitReached, "a table of this person is being read; wait for its answer first");
+            return Ok(ProposeTableOutcome::Refused(refusal));
+        };
+        if let Some(refusal) = self.engine.read(move |db| told(refuse_too_many(db, &propose.proposer))).await? {
+            return Ok(ProposeTableOutcome::Refused(refusal));
+        }
+        let read = {
+            let _alone = self.tables.alone.lock().await;
+            self.engine
+                .work_out(move || match Table::parse(&propose.text) {
+                    Ok(next) => Ok((propose, next)),
+                    Err(faults) => Err(faults),
+                })
+                .await?
+        };
+        let (propose, next) = match read {
+            Ok(read) => read,
             Err(faults) => return Ok(ProposeTableOutcome::Faulty(faults)),
         };
         self.engine
@@ -89,21 +105,48 @@ impl Store {
     }
 }
 
+/// The refusal of a rule that only looks, if it refuses.
+fn told(looked: Attempt<()>) -> Result<Option<Refusal>, StoreError> {
+    match looked {
+        Ok(()) => Ok(None),
+        Err(Stop::Refused(refusal)) => Ok(Some(refusal)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// Who has a proposed table that is being read, or waits for its turn. Reading one is the longest that a person can have done.
+#[derive(Default)]
+pub(crate) struct TablesRead {
+    of: Mutex<BTreeSet<PersonId>>,
+    alone: tokio::sync::Mutex<()>,
+}
+
+impl TablesRead {
+    /// The one turn of a person; none while they have it.
+    fn begin(self: &Arc<Self>, person: PersonId) -> Option<Turn> {
+        let free = self.of.lock().unwrap_or_else(PoisonError::into_inner).insert(person);
+        free.then(|| Turn { tables: Arc::clone(self), person })
+    }
+}
+
+/// Ends with whoever holds it, also where its caller goes away.
+struct Turn {
+    tables: Arc<TablesRead>,
+    person: PersonId,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.tables.of.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.person);
+    }
+}
+
 fn propose_table(tx: &mut Tx<'_>, proposed: &ProposeTable, next: &Table) -> Attempt<TableProposed> {
     let gate = tx.gate()?;
     if gate.roster()?.roster.person(&proposed.proposer).is_none() {
         return refuse(Code::ApproverWrong, "the proposer is not in the roster; a person of this gate must propose");
     }
-    let waiting: u32 = tx
-        .find(
-            "SELECT count(*) FROM requests JOIN calls USING (call) WHERE calls.proposer = ?1 AND requests.state = 'pending'",
-            [proposed.proposer.to_string()],
-            |row| row.get(0),
-        )?
-        .unwrap_or(0);
-    if waiting >= PROPOSALS_WAITING_MAX {
-        return refuse(Code::PendingLimitReached, format!("`{waiting}` proposals of this person wait already; wait for decisions first"));
-    }
+    refuse_too_many(tx.db, &proposed.proposer)?;
     let change = TableChange::between(&gate.table, next)?;
     let args = change.bounded_args()?;
     // The first text of a digest stays: another one with the same meaning differs in comments and order only.

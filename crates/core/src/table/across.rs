@@ -6,6 +6,7 @@ use super::fault::{Report, Rule};
 use super::parse::{ReadAgent, ReadRow, ReadTable};
 use super::row::{Credential, Executor};
 use crate::ids::{Effect, Name};
+use crate::limits::CHAIN_SHOWN_MAX;
 
 /// The prefix of the gate's own tools.
 pub(super) const RESERVED_PREFIX: &str = "gate.";
@@ -25,10 +26,11 @@ const MAKES: &[&str] = &["create", "insert", "add", "make", "update", "upsert", 
 /// Checks the table as a whole.
 pub(super) fn check_table(table: &ReadTable, report: &mut Report) {
     let by_tool: BTreeMap<&Name, &ReadRow> = table.rows.iter().map(|row| (&row.declared.tool, row)).collect();
+    let harms = [Effect::Money, Effect::Write].map(|effect| (effect, Harm::of(effect, table, &by_tool)));
     for row in &table.rows {
         check_name(row, report);
         check_reads(row, &by_tool, &table.unreadable, report);
-        check_triggers(row, table, &by_tool, report);
+        check_triggers(row, table, &by_tool, &harms, report);
     }
     check_look_alikes(table, report);
     check_credentials(table, report);
@@ -90,8 +92,78 @@ fn check_reads(row: &ReadRow, by_tool: &BTreeMap<&Name, &ReadRow>, unreadable: &
     }
 }
 
-/// Walks whatever the row sets off, to the end, and compares the greatest harm with the row's own label.
-fn check_triggers(row: &ReadRow, table: &ReadTable, by_tool: &BTreeMap<&Name, &ReadRow>, report: &mut Report) {
+/// A row on the way to a harm: the next row of a shortest chain to it, and its last one.
+#[derive(Clone, Copy)]
+struct Step<'t> {
+    next: &'t ReadRow,
+    last: &'t ReadRow,
+}
+
+/// Everything that sets off rows of one effect, by whatever chain.
+struct Harm<'t> {
+    steps: BTreeMap<&'t Name, Step<'t>>,
+    /// Triggers that were looked at.
+    #[cfg(test)]
+    looked_at: usize,
+}
+
+impl<'t> Harm<'t> {
+    /// Walks the triggers of the whole table backwards, once: each is looked at one time, whatever rows it serves.
+    fn of(effect: Effect, table: &'t ReadTable, by_tool: &BTreeMap<&'t Name, &'t ReadRow>) -> Harm<'t> {
+        let mut set_off_by: BTreeMap<&Name, Vec<&ReadRow>> = BTreeMap::new();
+        for row in &table.rows {
+            for tool in row.declared.triggers.iter().filter(|tool| by_tool.contains_key(tool)) {
+                set_off_by.entry(tool).or_default().push(row);
+            }
+        }
+        // Breadth first, so that the chain in the message is a shortest one.
+        let mut waiting: VecDeque<(&ReadRow, &ReadRow)> =
+            table.rows.iter().filter(|row| row.declared.effect == effect).map(|row| (row, row)).collect();
+        let mut harm = Harm {
+            steps: BTreeMap::new(),
+            #[cfg(test)]
+            looked_at: 0,
+        };
+        while let Some((next, last)) = waiting.pop_front() {
+            for row in set_off_by.get(&next.declared.tool).into_iter().flatten() {
+                #[cfg(test)]
+                {
+                    harm.looked_at += 1;
+                }
+                if row.declared.effect != effect && !harm.steps.contains_key(&row.declared.tool) {
+                    harm.steps.insert(&row.declared.tool, Step { next, last });
+                    waiting.push_back((row, last));
+                }
+            }
+        }
+        harm
+    }
+
+    /// The chain from a row to the harm: all of it, or its beginning and its end.
+    fn chain(&self, row: &'t ReadRow) -> Vec<String> {
+        let named = |row: &ReadRow| format!("`{}` ({})", row.declared.tool, row.declared.effect);
+        let mut chain = vec![named(row)];
+        let mut at = row;
+        while let Some(step) = self.steps.get(&at.declared.tool) {
+            if chain.len() + 1 >= CHAIN_SHOWN_MAX && !std::ptr::eq(step.next, step.last) {
+                chain.extend(["…".to_owned(), named(step.last)]);
+                break;
+            }
+            at = step.next;
+            chain.push(named(at));
+        }
+        chain
+    }
+}
+
+/// Compares the greatest harm that the row sets off with its own label.
+fn check_triggers<'t>(
+    row: &'t ReadRow,
+    table: &ReadTable,
+    by_tool: &BTreeMap<&Name, &ReadRow>,
+    harms: &[(Effect, Harm<'t>)],
+    report: &mut Report,
+) {
     for (index, tool) in row.declared.triggers.iter().enumerate() {
         if !by_tool.contains_key(tool) && !table.unreadable.contains(tool) {
             let place = format!("{}[{index}]", row.at("triggers"));
@@ -102,28 +174,9 @@ fn check_triggers(row: &ReadRow, table: &ReadTable, by_tool: &BTreeMap<&Name, &R
             );
         }
     }
-    // Breadth first, so that the chain in the message is a shortest one.
-    let mut reached_from: BTreeMap<&Name, &ReadRow> = BTreeMap::new();
-    let mut waiting: VecDeque<&ReadRow> = VecDeque::from([row]);
-    let mut worst = row;
-    while let Some(reached) = waiting.pop_front() {
-        if reached.declared.effect > worst.declared.effect {
-            worst = reached;
-        }
-        for next in reached.declared.triggers.iter().filter_map(|tool| by_tool.get(tool).copied()) {
-            let tool = &next.declared.tool;
-            if *tool != row.declared.tool && !reached_from.contains_key(tool) {
-                reached_from.insert(tool, reached);
-                waiting.push_back(next);
-            }
-        }
-    }
-    let harm = worst.declared.effect;
-    if harm > row.declared.effect {
-        let chain = std::iter::successors(Some(worst), |row| reached_from.get(&row.declared.tool).copied());
-        let mut shown: Vec<String> = chain.map(|row| format!("`{}` ({})", row.declared.tool, row.declared.effect)).collect();
-        shown.reverse();
-        let words = format!("the label is lower than what the tool sets off: {}; label it `{harm}`", shown.join(" → "));
+    let reached = harms.iter().find(|(effect, harm)| *effect > row.declared.effect && harm.steps.contains_key(&row.declared.tool));
+    if let Some((harm, by)) = reached {
+        let words = format!("the label is lower than what the tool sets off: {}; label it `{harm}`", by.chain(row).join(" → "));
         report.fault(&row.at("effect"), Rule::LabelTooLow, words);
     }
 }
@@ -211,5 +264,52 @@ fn check_agents(table: &ReadTable, report: &mut Report) {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fault::Report;
+    use super::super::parse::read_table;
+    use super::*;
+
+    fn ring(rows: usize, triggers: usize, last_effect: &str) -> String {
+        let mut text = "v = 1\n".to_owned();
+        for row in 0..rows {
+            let effect = if row + 1 == rows { last_effect } else { "read" };
+            let tools: Vec<String> = (1..=triggers).map(|step| format!("\"t{}\"", (row + step * 7 - 6) % rows)).collect();
+            let kind = "{ kind = \"http\", method = \"GET\", url = \"http://127.0.0.1/\" }";
+            text += &format!(
+                "[[row]]\ntool = \"t{row}\"\neffect = \"{effect}\"\nowner = \"p\"\ntriggers = [{}]\nexecutor = {kind}\n",
+                tools.join(", ")
+            );
+        }
+        text
+    }
+
+    /// The triggers of one row are part of what every other row sets off: looked at once for each, they froze a gate for minutes.
+    #[test]
+    fn each_trigger_is_looked_at_once_for_the_whole_table() {
+        let (rows, triggers) = (200, 10);
+        let text = ring(rows, triggers, "money");
+        let table = read_table(&text, &mut Report::new(&text));
+        let by_tool: BTreeMap<&Name, &ReadRow> = table.rows.iter().map(|row| (&row.declared.tool, row)).collect();
+        let harm = Harm::of(Effect::Money, &table, &by_tool);
+        assert_eq!((table.rows.len(), harm.steps.len()), (rows, rows - 1), "all of them reach the last one");
+        assert!(harm.looked_at <= rows * triggers, "{}", harm.looked_at);
+    }
+
+    #[test]
+    fn a_long_chain_is_told_by_its_beginning_and_its_end() {
+        let text = ring(40, 1, "money");
+        let mut report = Report::new(&text);
+        let table = read_table(&text, &mut report);
+        check_table(&table, &mut report);
+        let told: Vec<&str> =
+            report.faults.iter().filter(|fault| fault.rule == Rule::LabelTooLow).map(|fault| fault.message.as_str()).collect();
+        assert_eq!(told.len(), 39);
+        assert!(told[0].contains("`t0` (read) → `t1` (read)") && told[0].contains("→ … → `t39` (money)"), "{}", told[0]);
+        assert!(told[35].contains("`t35` (read) → `t36` (read) → `t37` (read) → `t38` (read) → `t39` (money);"), "{}", told[35]);
+        assert!(told.iter().all(|words| words.len() < 400), "a chain is as long as the table");
     }
 }

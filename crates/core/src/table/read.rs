@@ -1,5 +1,6 @@
 //! Reading one section of the file: typed keys, each remembered with its line, and whatever nobody asked for refused.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::fault::{Report, Rule};
 use crate::ids::Name;
+use crate::limits::ROW_LIST_MAX;
 use crate::template::{ArgPath, Template};
 
 /// A table of the file while its keys are read.
@@ -118,10 +120,10 @@ impl<'t> Section<'t> {
 
     /// Distinct names.
     pub(super) fn names(&mut self, key: &'static str, report: &mut Report) -> Vec<Name> {
-        let mut names: Vec<Name> = Vec::new();
+        let (mut names, mut known): (Vec<Name>, BTreeSet<Name>) = (Vec::new(), BTreeSet::new());
         for Entry { key, text } in self.strings(key, report) {
             let Some(name) = parse_text::<Name>(text, &key, report) else { continue };
-            if names.contains(&name) {
+            if !known.insert(name.clone()) {
                 report.fault(&key, Rule::ListDuplicate, format!("`{name}` stands twice in the list; name it once"));
             } else {
                 names.push(name);
@@ -165,6 +167,11 @@ impl<'t> Section<'t> {
         let place = self.at(key);
         let Some(value) = self.value(key, report) else { return Vec::new() };
         let Some(array) = expect(value.as_array(), "an array", value, &place, report) else { return Vec::new() };
+        // What an agent may call is as long as the table; so is the table itself, whose reader counts its rows.
+        if array.len() > ROW_LIST_MAX && !self.path.is_empty() && key != "tools" {
+            report.fault(&place, Rule::TableTooLarge, format!("the list has {} entries; the limit is {ROW_LIST_MAX}", array.len()));
+            return Vec::new();
+        }
         let list = array.iter().enumerate().map(|(index, value)| {
             let place = format!("{place}[{index}]");
             report.place(&place, value.span().start);
