@@ -8,6 +8,7 @@ use vidimus_core::json::{Limits, parse};
 use vidimus_core::operation::{Answer, Operation, OperationKey, OperationState, WriteCaller};
 use vidimus_core::record::RecordType;
 use vidimus_core::standing::Standing;
+use vidimus_core::time::Timestamp;
 
 use crate::agents::AgentIdentity;
 use crate::calls::{CallReceived, Joined, count_join, insert_call, permitted, record_call_refusal};
@@ -43,6 +44,8 @@ pub enum IntentOutcome {
         operation: OperationKey,
         /// The attempt to answer for.
         attempt: u32,
+        /// Until when it may be sent: from then on its outcome is somebody else's to find out.
+        lease_until: Timestamp,
     },
     /// It is an earlier one again, which has its state.
     Joined(Joined),
@@ -132,7 +135,7 @@ fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome>
     };
     let gate = tx.gate()?;
     operations::stage_write(tx, &gate, &stored, RecordType::WriteIntended, &Change::default())?;
-    Ok(IntentOutcome::Send { operation, attempt: 1 })
+    Ok(IntentOutcome::Send { operation, attempt: 1, lease_until })
 }
 
 /// What two writes are compared by. Arguments without a canonical form are compared as they came.

@@ -33,10 +33,10 @@ impl Gate {
         let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
         let intent = WriteIntent { row_sha256: row.digest(), args: call.args.get().to_owned(), before, lease_s, received };
         match self.store.write_intent(self.moment()?, intent).await? {
-            IntentOutcome::Send { operation, attempt } => {
+            IntentOutcome::Send { operation, attempt, lease_until } => {
                 pass(Seam::AfterIntent);
                 outgoing.idempotency = http.idempotency_header.as_deref().map(|header| (header, operation.digest()));
-                self.send_write(table, row, args, (operation, attempt, Timestamp::MAX), outgoing).await?;
+                self.send_write(table, row, args, (operation, attempt, lease_until), outgoing).await?;
                 self.bell.ring(call_id);
                 Ok(Begun::Stored { call: call_id, joined: false, once, untold: false })
             }
@@ -89,20 +89,16 @@ impl Gate {
         table: &Table,
         row: &Row,
         args: &Json,
-        (operation, attempt, send_before): (OperationKey, u32, Timestamp),
+        (operation, attempt, lease_until): (OperationKey, u32, Timestamp),
         outgoing: Outgoing<'_>,
     ) -> Result<(), CallFault> {
         // Under a signed head, as money is: an older copy of the database would not know that it was sent.
         let covered = self.checkpoints.cover_now().await;
         pass(Seam::BeforeSend);
         self.store.undisturbed()?;
-        let reply = if !covered {
-            Reply::NothingSent { detail: "no signed head covers the intent; nothing was sent".to_owned() }
-        } else if crate::clock::now() >= send_before {
-            // Paused for so long, a further attempt rests on a key that the provider may have forgotten.
-            Reply::NothingSent { detail: "the attempt's time was over; nothing was sent".to_owned() }
-        } else {
-            self.outbound.send(outgoing).await
+        let reply = match last_look(covered, crate::clock::now(), lease_until) {
+            None => self.outbound.send(outgoing).await,
+            Some(detail) => Reply::NothingSent { detail: detail.to_owned() },
         };
         pass(Seam::AfterAnswer);
         let after = match &row.state {
@@ -116,6 +112,16 @@ impl Gate {
         pass(Seam::AfterRecord);
         Ok(())
     }
+}
+
+/// The last look before the first byte: why nothing may be sent any more. Whoever was paused here for longer than the lease has lost the
+/// right to send: others may have found out what became of it, or a further attempt rests on a key that the provider may have
+/// forgotten.
+fn last_look(covered: bool, now: Timestamp, lease_until: Timestamp) -> Option<&'static str> {
+    if !covered {
+        return Some("no signed head covers the intent; nothing was sent");
+    }
+    (now >= lease_until).then_some("the lease ran out before anything was sent")
 }
 
 fn write_end(row: &Row, operation: OperationKey, attempt: u32, reply: &Reply, after: Option<String>) -> WriteEnd {
@@ -136,5 +142,20 @@ fn receipt(pointer: &str, result: &str) -> Option<String> {
         Json::String(text) => Some(text.clone()),
         Json::Number(number) => Some(number.lexeme().to_owned()),
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_sent_once_the_lease_is_over() {
+        let lease_until = Timestamp::MIN.plus_s(40);
+        assert_eq!(last_look(true, Timestamp::MIN.plus_s(39), lease_until), None);
+        for late_s in [40, 45] {
+            assert!(last_look(true, Timestamp::MIN.plus_s(late_s), lease_until).is_some(), "{late_s} s");
+        }
+        assert!(last_look(false, Timestamp::MIN, lease_until).is_some(), "no head covers it");
     }
 }

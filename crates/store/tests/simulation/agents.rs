@@ -261,7 +261,7 @@ async fn carry_out_write(world: Rc<World>, intent: Intent, told: Slot<Option<Cal
     let write = WriteIntent { received, row_sha256, args: intent.args.clone(), before: None, lease_s };
     let outcome = world.at_gate(|store, moment| async move { store.write_intent(moment, write).await }).await?;
     let (operation, attempt) = match outcome {
-        IntentOutcome::Send { operation, attempt } => (operation, attempt),
+        IntentOutcome::Send { operation, attempt, .. } => (operation, attempt),
         IntentOutcome::Joined(Joined { call, .. }) => {
             world.reach("a write joins");
             world.witness.borrow_mut().told.push(Told::Call(call));

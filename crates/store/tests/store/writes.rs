@@ -38,7 +38,7 @@ async fn end(gate: &Gate, operation: OperationKey, answer: Answer) -> AnswerOutc
 #[track_caller]
 fn sent(outcome: IntentOutcome) -> OperationKey {
     match outcome {
-        IntentOutcome::Send { operation, attempt: 1 } => operation,
+        IntentOutcome::Send { operation, attempt: 1, .. } => operation,
         other => panic!("{other:?}"),
     }
 }
@@ -48,7 +48,10 @@ async fn a_write_is_recorded_before_and_after() {
     let (gate, ..) = Gate::with_people().await;
     let size = gate.size().await;
     // Numbers that have no exact canonical form are allowed here, and go out as they came.
-    let operation = sent(intent(&gate, None, r#"{"ticket":9007199254740993}"#).await);
+    let intended = intent(&gate, None, r#"{"ticket":9007199254740993}"#).await;
+    // Whoever sends it looks at the end of the lease once more before the first byte.
+    assert!(matches!(&intended, IntentOutcome::Send { lease_until, .. } if *lease_until == gate.now().plus_s(30)), "{intended:?}");
+    let operation = sent(intended);
     assert_eq!(end(&gate, operation, Answer::Done).await, AnswerOutcome::Applied(OperationState::Succeeded));
     assert_eq!(gate.told_since(size).await, ["write_intended", "write_executed"]);
     let log = gate.log().await;

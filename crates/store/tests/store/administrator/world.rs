@@ -246,7 +246,7 @@ impl Making {
         };
         for (key, ends) in [("a write that is done", true), ("a write under way", false)] {
             let outcome = self.gate.store.write_intent(self.gate.moment(), write(key)).await.expect("an outcome");
-            let IntentOutcome::Send { operation, attempt } = outcome else { panic!("{outcome:?}") };
+            let IntentOutcome::Send { operation, attempt, .. } = outcome else { panic!("{outcome:?}") };
             if ends {
                 let end = WriteEnd {
                     operation,
