@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{DecisionKind, DecisionStatement};
@@ -15,6 +14,7 @@ use vidimus_core::table::{Executor as RowExecutor, Row, Table};
 use vidimus_store::{Begun, Executor, Mint, Minted, Redeem, RequestView, StoreError};
 
 use crate::entropy;
+use crate::executions::{Place, provider_of};
 use crate::executor::money::{Attempted, Order, Permit, examine, send_permitted};
 use crate::executor::{Credentials, Secret};
 use crate::gate::Gate;
@@ -28,7 +28,7 @@ pub struct Ready {
     table: Arc<Table>,
     credential: Option<Secret>,
     /// Its place among the executions of the gate.
-    place: OwnedSemaphorePermit,
+    place: Place,
 }
 
 /// The executor while the decision is recorded.
@@ -84,7 +84,7 @@ impl Gate {
         let Some(table) = self.table().await? else { return Ok(None) };
         let Some(row) = table.row(&request.tool) else { return Ok(None) };
         let Some(credential) = sent_at_once(&self.credentials, row) else { return Ok(None) };
-        let Ok(place) = self.executions.clone().try_acquire_owned() else { return Ok(None) };
+        let Some(place) = self.executions.payments.take(&provider_of(row)) else { return Ok(None) };
         let jti = entropy::nonce()?;
         let executor = AtHand { gate: Arc::clone(self), table: Arc::clone(&table), jti };
         Ok(Some((Box::new(executor), Ready { table, credential, place })))

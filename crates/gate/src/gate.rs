@@ -17,13 +17,14 @@ use crate::bell::Bell;
 use crate::checkpoints::{Checkpoints, HeadError};
 use crate::clock;
 use crate::entropy::{self, NoEntropy};
+use crate::executions::Executions;
 use crate::executor::{Credentials, CredentialsError, Outbound};
 use crate::failures::Failures;
 use crate::http::Rejection;
 use crate::http::places::Places;
 use crate::http::streams::Streams;
 use crate::keys::{HeadFile, Keys, KeysError};
-use crate::limits::{EXECUTIONS_MAX, READS_AT_RISK_MAX, REFUSAL_QUOTE_CHARS_MAX, STRANGERS_AT_ONCE_MAX};
+use crate::limits::{READS_AT_RISK_MAX, REFUSAL_QUOTE_CHARS_MAX, STRANGERS_AT_ONCE_MAX};
 use crate::metrics::Metrics;
 use crate::refusals::{self, Refusals};
 use crate::status::Asks;
@@ -101,7 +102,7 @@ pub struct Gate {
     /// Work that has to be finished before the process ends.
     pub in_flight: TaskTracker,
     /// Bounds executions.
-    pub executions: Arc<Semaphore>,
+    pub executions: Executions,
     /// Bounds the reads that are answered and not on record yet.
     pub reads_at_risk: Arc<Semaphore>,
 }
@@ -151,7 +152,7 @@ impl Gate {
             failures: Failures::default(),
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),
-            executions: Arc::new(Semaphore::new(EXECUTIONS_MAX)),
+            executions: Executions::default(),
             reads_at_risk: Arc::new(Semaphore::new(READS_AT_RISK_MAX)),
         })
     }

@@ -15,6 +15,7 @@ pub mod decisions;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod entropy;
+pub mod executions;
 pub mod executor;
 pub mod failures;
 pub mod gate;

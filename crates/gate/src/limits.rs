@@ -93,8 +93,17 @@ pub const SWEEP_MS: u64 = 250;
 /// Between two heartbeat records. *Unit*: seconds.
 pub const HEARTBEAT_S: u64 = 60;
 
-/// Executions at a time. *Unit*: executions.
+/// Executions of what was approved at a time. *Unit*: executions.
 pub const EXECUTIONS_MAX: usize = 32;
+
+/// Those of them at one provider. *Unit*: executions. One that hangs for the whole of its timeout leaves places to all others.
+pub const EXECUTIONS_PER_PROVIDER_MAX: usize = 24;
+
+/// Writes sent again and questions about outcomes at a time. *Unit*: exchanges. Nobody waits for them as for a payment.
+pub const REPEATS_MAX: usize = 8;
+
+/// Those of them at one provider. *Unit*: exchanges.
+pub const REPEATS_PER_PROVIDER_MAX: usize = 6;
 
 /// The lease of an execution. *Unit*: seconds.
 pub const LEASE_S: u64 = 30;

@@ -19,6 +19,7 @@ use vidimus_store::{
 };
 
 use crate::entropy;
+use crate::executions::provider_of;
 use crate::executor::Reply;
 use crate::executor::money::{Attempted, Order, Permit, Redeem, attempt};
 use crate::gate::Gate;
@@ -32,6 +33,7 @@ pub async fn run(gate: Arc<Gate>) {
     let mut heartbeat = interval(Duration::from_secs(HEARTBEAT_S));
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut sweep_at = Instant::now();
+    let mut providers = HashMap::new();
     loop {
         tokio::select! {
             () = gate.ending.cancelled() => return,
@@ -48,7 +50,7 @@ pub async fn run(gate: Arc<Gate>) {
         if let Err(rejection) = gate.record_counted(gate.refusals.due(std::time::Instant::now())).await {
             report("refusals that were counted are not on record", rejection);
         }
-        if let Err(rejection) = round(&gate, &busy).await {
+        if let Err(rejection) = round(&gate, &busy, &mut providers).await {
             report("a round of the workers failed; the next one follows", rejection);
         }
     }
@@ -102,7 +104,8 @@ enum Duty {
     Ask,
 }
 
-async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
+/// `providers`: of the operations that were due in the round before, whom each goes to.
+async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>, providers: &mut HashMap<OperationKey, String>) -> Result<(), Rejection> {
     let due = gate.store.due(gate.moment()?).await?;
     if gate.metrics.found_corrupt(due.corrupt.clone()) {
         let rows = due.corrupt.join(", ");
@@ -116,13 +119,25 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
     // Nothing that has an effect begins without signed heads of this log. What is approved waits; what has run out still ends.
     let may_begin = gate.may_begin();
     let duties = duties.filter(|_| may_begin);
+    let mut known = std::mem::take(providers);
     for (operation, duty) in duties.chain(due.to_ask.into_iter().map(|operation| (operation, Duty::Ask))) {
-        if !busy.begin(operation) {
+        let places = match duty {
+            Duty::Execute => &gate.executions.payments,
+            Duty::SendAgain | Duty::Ask => &gate.executions.repeats,
+        };
+        if !places.has_room() || !busy.begin(operation) {
             continue;
         }
-        let Ok(permit) = gate.executions.clone().try_acquire_owned() else {
+        let provider = match known.remove(&operation) {
+            Some(provider) => provider,
+            // What cannot be read fails where it is carried out, which says so.
+            None => provider(gate, operation).await.unwrap_or_default(),
+        };
+        let place = places.take(&provider);
+        providers.insert(operation, provider);
+        let Some(place) = place else {
             busy.end(operation, Done::Carried);
-            return Ok(());
+            continue;
         };
         let (gate, busy) = (gate.clone(), busy.clone());
         gate.in_flight.clone().spawn(async move {
@@ -136,7 +151,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>) -> Result<(), Rejection> {
                 Done::Refused
             });
             busy.end(operation, done);
-            drop(permit);
+            drop(place);
         });
     }
     Ok(())
@@ -211,6 +226,13 @@ async fn subject(gate: &Gate, operation: OperationKey) -> Result<Option<(Request
     let table = gate.table().await?;
     let row = table.as_ref().and_then(|table| table.row(&request.tool)).cloned();
     Ok(row.map(|row| (request, row)))
+}
+
+/// Whom an operation goes to, by the row of its tool; nobody where that is gone.
+async fn provider(gate: &Gate, operation: OperationKey) -> Result<String, Rejection> {
+    let (view, table) = (gate.store.operation(operation).await?, gate.table().await?);
+    let row = view.as_ref().zip(table.as_ref()).and_then(|(view, table)| table.row(&view.tool));
+    Ok(row.map(provider_of).unwrap_or_default())
 }
 
 /// A token for the next attempt; none when it is not due, or no longer allowed.

@@ -71,7 +71,8 @@ pub(super) fn row_of(
     let members = frozen.members();
     let digest = members.table_sha256.to_string();
     let toml: Option<String> = find(db, "SELECT toml FROM effect_tables WHERE table_sha256 = ?1", [digest], |row| row.get(0))?;
-    let table = toml.and_then(|toml| Table::parse(&toml).ok()).filter(|table| table.digest() == members.table_sha256);
+    // Kept as it was read: an earlier table is asked for again and again, by every look and every answer.
+    let table = toml.and_then(|toml| parsed_table(&toml).ok()).filter(|table| table.digest() == members.table_sha256);
     Ok(table.as_ref().and_then(|table| table.row(&members.tool)).filter(|row| row.digest() == members.row_sha256).cloned())
 }
 
