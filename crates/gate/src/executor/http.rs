@@ -111,16 +111,25 @@ impl Outbound {
 
     /// Sends something with an effect, once.
     pub async fn send(&self, outgoing: Outgoing<'_>) -> Reply {
-        exchange(&self.once, outgoing).await
+        exchange(&self.once, outgoing, End::Told).await
     }
 
     /// Sends a read, once.
     pub async fn ask(&self, outgoing: Outgoing<'_>) -> Reply {
-        exchange(&self.reads, outgoing).await
+        exchange(&self.reads, outgoing, End::Any).await
     }
 }
 
-async fn exchange(client: &Client, outgoing: Outgoing<'_>) -> Reply {
+/// How an answer must say where it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// By its length or its last chunk: a provider that dies in the middle of it is seen to have.
+    Told,
+    /// By whatever ends it: what is cut is no document.
+    Any,
+}
+
+async fn exchange(client: &Client, outgoing: Outgoing<'_>, end: End) -> Reply {
     let Outgoing { method, url, body, idempotency, credential, timeout_s } = outgoing;
     let method = match method {
         table::Method::Get => Method::GET,
@@ -142,15 +151,27 @@ async fn exchange(client: &Client, outgoing: Outgoing<'_>) -> Reply {
         Err(_) => return Reply::NothingSent { detail: "the request could not be built from the tool's row".to_owned() },
     };
     match client.execute(request).await {
-        Ok(response) => read(response).await,
+        Ok(response) => read(response, end).await,
         Err(error) if error.is_connect() => Reply::NothingSent { detail: "the provider could not be reached; nothing was sent".to_owned() },
         Err(error) if error.is_timeout() => Reply::Cut { detail: format!("the provider did not answer within {timeout_s} s") },
         Err(_) => Reply::Cut { detail: "the connection to the provider was lost before its answer".to_owned() },
     }
 }
 
-async fn read(response: Response) -> Reply {
+/// Whether an answer says by itself where it ends. One that ends with its connection could have been longer (RFC 9112 section 6.3).
+fn tells_its_end(status: StatusCode, headers: &header::HeaderMap) -> bool {
+    let chunked = |value: &header::HeaderValue| value.to_str().is_ok_and(|text| text.trim().to_ascii_lowercase().ends_with("chunked"));
+    status == StatusCode::NO_CONTENT
+        || headers.contains_key(header::CONTENT_LENGTH)
+        || headers.get(header::TRANSFER_ENCODING).is_some_and(chunked)
+}
+
+async fn read(response: Response, end: End) -> Reply {
     let status = response.status();
+    if end == End::Told && !tells_its_end(status, response.headers()) {
+        let detail = format!("the provider's answer with status {} does not say where it ends; it may have been cut", status.as_u16());
+        return Reply::Cut { detail };
+    }
     let mut bytes = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
@@ -174,7 +195,29 @@ pub fn parse_result(bytes: &[u8]) -> Option<Json> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
+
+    #[test]
+    fn an_answer_that_ends_with_its_connection_may_have_been_longer() {
+        let headers = |pairs: &[(header::HeaderName, &'static str)]| -> header::HeaderMap {
+            pairs.iter().map(|(name, value)| (name.clone(), header::HeaderValue::from_static(value))).collect()
+        };
+        let rows = [
+            (StatusCode::OK, headers(&[(header::CONTENT_LENGTH, "2")]), true),
+            (StatusCode::OK, headers(&[(header::TRANSFER_ENCODING, "chunked")]), true),
+            (StatusCode::OK, headers(&[(header::TRANSFER_ENCODING, "gzip, Chunked")]), true),
+            (StatusCode::NO_CONTENT, headers(&[]), true),
+            (StatusCode::OK, headers(&[]), false),
+            (StatusCode::OK, headers(&[(header::CONNECTION, "close")]), false),
+            (StatusCode::OK, headers(&[(header::TRANSFER_ENCODING, "gzip")]), false),
+            (StatusCode::UNPROCESSABLE_ENTITY, headers(&[]), false),
+        ];
+        for (status, headers, told) in rows {
+            assert_eq!(tells_its_end(status, &headers), told, "{status} {headers:?}");
+        }
+    }
 
     #[test]
     fn only_a_readable_success_says_done() {
@@ -198,5 +241,43 @@ mod tests {
         for (reply, expected) in rows {
             assert_eq!(reply.judge(&[400, 422]), expected, "{reply:?}");
         }
+    }
+
+    /// What a provider that says exactly this on the wire, and hangs up, is taken to have said.
+    async fn replied(said: &'static str, effect: bool) -> Reply {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}/", listener.local_addr().expect("an address"));
+        let provider = tokio::spawn(async move {
+            let (mut connection, _) = listener.accept().await.expect("a connection");
+            let mut asked = [0; 4096];
+            connection.read(&mut asked).await.expect("a request");
+            connection.write_all(said.as_bytes()).await.expect("an answer");
+            connection.shutdown().await.expect("the end");
+        });
+        let outbound = Outbound::new().expect("clients");
+        let outgoing = Outgoing { method: table::Method::Get, url, body: None, idempotency: None, credential: None, timeout_s: 30 };
+        let reply = if effect { outbound.send(outgoing).await } else { outbound.ask(outgoing).await };
+        provider.await.expect("the provider");
+        reply
+    }
+
+    #[tokio::test]
+    async fn only_what_says_where_it_ends_is_an_effects_whole_answer() {
+        let whole = |result: &str| Reply::Whole { status: 200, result: Some(result.as_bytes().to_vec()) };
+        let (sized, chunked) =
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+        for said in [sized, chunked] {
+            assert_eq!(replied(said, true).await, whole("{}"), "{said:?}");
+        }
+        let closed = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}";
+        let died = "HTTP/1.1 200 OK\r\n\r\n";
+        let old = "HTTP/1.0 200 OK\r\n\r\n{}";
+        let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}";
+        let no_last_chunk = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
+        for said in [closed, died, old, short, no_last_chunk] {
+            assert_eq!(replied(said, true).await.judge(&[422]), Answer::Unclear, "{said:?}");
+        }
+        // A read changes nothing, and what is cut of it is no document.
+        assert_eq!(replied(closed, false).await, whole("{}"));
     }
 }
