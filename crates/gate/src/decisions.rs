@@ -1,6 +1,7 @@
 //! What people do with a request: see it, ask for a challenge, hand in a signed decision.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use vidimus_api::problem::{FaceCode, Problem};
 use vidimus_api::request::{
@@ -87,7 +88,7 @@ impl Gate {
 
     /// Takes a decision: judged, recorded and answered with its receipt. The same envelope again gets the same receipt.
     ///
-    /// *Errors*: the refusal, which is on record; for one that came too late, with the request's outcome.
+    /// *Errors*: the refusal, which is on record unless its sender was refused too often; for one that came too late, with the request's outcome.
     pub async fn decide(
         self: &Arc<Gate>,
         session: &Session,
@@ -107,7 +108,16 @@ impl Gate {
         }
         let challenge = statement.as_ref().and_then(|statement| self.own_challenge(statement));
         let at_hand = self.executor_at_hand(&view, statement.as_ref()).await?;
-        let record = RecordDecision { request, envelope, challenge, reason, reason_salt: decision.reason_salt, context: decision.context };
+        let refusal_on_record = self.refusals_of_persons.has_room(&session.person, Instant::now());
+        let record = RecordDecision {
+            request,
+            envelope,
+            challenge,
+            reason,
+            reason_salt: decision.reason_salt,
+            context: decision.context,
+            refusal_on_record,
+        };
         pass(Seam::BeforeDecide);
         let (outcome, begun) = match at_hand {
             Some((executor, ready)) => {
@@ -131,7 +141,10 @@ impl Gate {
             }
             DecisionOutcome::Stored(receipt) => receipt,
             DecisionOutcome::NotFound => return Ok(None),
-            DecisionOutcome::Refused(refusal) => return Err(self.with_outcome(session, request, refusal).await?),
+            DecisionOutcome::Refused(refusal) => {
+                self.refusals_of_persons.take(&session.person, Instant::now());
+                return Err(self.with_outcome(session, request, refusal).await?);
+            }
         };
         self.receipt(receipt).await.map(Some)
     }
@@ -178,7 +191,7 @@ impl Gate {
     }
 
     /// The request, where one of this person's roles may see it.
-    async fn visible(&self, session: &Session, request: RequestId) -> Result<Option<RequestView>, Rejection> {
+    pub(crate) async fn visible(&self, session: &Session, request: RequestId) -> Result<Option<RequestView>, Rejection> {
         Ok(self.store.request(request, session.roles.clone()).await?)
     }
 }

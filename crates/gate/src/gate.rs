@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use vidimus_api::problem::FaceCode;
 use vidimus_core::code::Refusal;
-use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::ids::{Name, PersonId, RequestId};
 use vidimus_core::table::Table;
 use vidimus_store::{CallRefused, DecisionRefused, GateIdentity, Moment, OpenError, Session, Store, StoreError};
 
@@ -94,7 +94,9 @@ pub struct Gate {
     /// The open log streams.
     pub streams: Arc<Streams>,
     /// The refusals of each agent.
-    pub refusals: Refusals,
+    pub refusals: Refusals<Name>,
+    /// The refusals of each person.
+    pub refusals_of_persons: Refusals<PersonId>,
     /// Failed authentications.
     pub failures: Failures,
     /// Cancelled when the gate ends: nothing new begins.
@@ -149,6 +151,7 @@ impl Gate {
             strangers: Semaphore::new(STRANGERS_AT_ONCE_MAX),
             streams: Arc::default(),
             refusals: Refusals::default(),
+            refusals_of_persons: Refusals::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),
@@ -198,10 +201,14 @@ impl Gate {
         Ok(())
     }
 
-    /// Puts on record that a decision did not get as far as the rule, or that its request is not its sender's to see.
+    /// Puts on record that a decision did not get as far as the rule, or that its request is not its sender's to see, as long as its
+    /// sender has not used up their part of the log.
     ///
     /// *Errors*: a rejection of the gate's own failure.
     pub async fn record_refused_decision(&self, session: &Session, request: Option<RequestId>, refusal: Refusal) -> Result<(), Rejection> {
+        if !self.refusals_of_persons.take(&session.person, Instant::now()) {
+            return Ok(());
+        }
         let refused = DecisionRefused { request, sender: session.person, refusal };
         self.store.refuse_decision(self.moment()?, refused).await?;
         Ok(())

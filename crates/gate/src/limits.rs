@@ -69,7 +69,8 @@ pub const FAILURE_WINDOW_S: u64 = 60;
 /// Addresses whose failures are counted. *Unit*: addresses. Beyond it all others share one count.
 pub const FAILURE_ADDRESSES_MAX: usize = 4096;
 
-/// Refusals of one agent that go on record one by one before they are counted only. *Unit*: refusals. An agent that learns a schema
+/// Refusals of one agent that go on record one by one before they are counted only; of one person, before they leave no more records.
+/// *Unit*: refusals. An agent that learns a schema
 /// makes tens of mistakes; records are kept for ever.
 pub const REFUSALS_BURST_MAX: u32 = 256;
 

@@ -1,5 +1,7 @@
 //! What people do about an outcome that only they can tell: see it, have its provider asked, answer with a signature.
 
+use std::time::Instant;
+
 use vidimus_api::operation::{AnswerOnRecord, Opened, OperationDetail, ReconciliationReceipt, ReconciliationRequest, StatusReport};
 use vidimus_api::problem::FaceCode;
 use vidimus_api::request::{Challenge, Quorum};
@@ -66,7 +68,7 @@ impl Gate {
 
     /// Takes an answer: judged, recorded and answered with its receipt. The same envelope again gets the same receipt.
     ///
-    /// *Errors*: the refusal, which is on record.
+    /// *Errors*: the refusal, which is on record unless its sender was refused too often.
     pub async fn reconcile(
         &self,
         session: &Session,
@@ -75,7 +77,15 @@ impl Gate {
         body: ReconciliationRequest,
     ) -> Result<Option<ReconciliationReceipt>, Rejection> {
         let roles = session.roles.clone();
-        let sent = RecordReconciliation { operation, roles, envelope, evidence: body.evidence, evidence_salt: body.evidence_salt };
+        let refusal_on_record = self.refusals_of_persons.has_room(&session.person, Instant::now());
+        let sent = RecordReconciliation {
+            operation,
+            roles,
+            envelope,
+            evidence: body.evidence,
+            evidence_salt: body.evidence_salt,
+            refusal_on_record,
+        };
         let receipt = match self.store.record_reconciliation(self.moment()?, sent).await? {
             ReconciliationOutcome::Recorded(receipt) => {
                 self.ring_operation(operation).await?;
@@ -83,7 +93,10 @@ impl Gate {
             }
             ReconciliationOutcome::Stored(receipt) => receipt,
             ReconciliationOutcome::NotFound => return Ok(None),
-            ReconciliationOutcome::Refused(refusal) => return Err(refusal.into()),
+            ReconciliationOutcome::Refused(refusal) => {
+                self.refusals_of_persons.take(&session.person, Instant::now());
+                return Err(refusal.into());
+            }
         };
         let (leaf, checkpoint, proof) = self.proof_of(receipt.position).await?;
         Ok(Some(ReconciliationReceipt {
@@ -139,7 +152,8 @@ impl Gate {
         }
     }
 
-    /// Puts on record that an answer did not get as far as the rule, or that its operation is not its sender's to see.
+    /// Puts on record that an answer did not get as far as the rule, or that its operation is not its sender's to see, as long as its
+    /// sender has not used up their part of the log.
     ///
     /// *Errors*: a rejection of the gate's own failure.
     pub async fn record_refused_answer(
@@ -148,6 +162,9 @@ impl Gate {
         operation: Option<OperationKey>,
         refusal: Refusal,
     ) -> Result<(), Rejection> {
+        if !self.refusals_of_persons.take(&session.person, Instant::now()) {
+            return Ok(());
+        }
         let refused = ReconciliationRefused { operation, sender: session.person, refusal };
         self.store.refuse_reconciliation(self.moment()?, refused).await?;
         Ok(())

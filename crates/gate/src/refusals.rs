@@ -1,13 +1,14 @@
-//! How many refusals of each agent go on record one by one; the others are counted, and their number is recorded.
+//! How many refusals of each agent, and of each person, go on record one by one; the others are counted, and the number of an agent's
+//! is recorded.
 //!
 //! Only what is refused is bounded: a call that is good passes, however many of the same agent were refused before it.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::ids::Name;
 
 use crate::limits::{REFUSAL_REFILL_S, REFUSAL_REPORT_S, REFUSALS_BURST_MAX};
 
@@ -20,19 +21,24 @@ struct Bucket {
     reported: Instant,
 }
 
-/// The refusals of each agent.
-#[derive(Default)]
-pub struct Refusals(Mutex<HashMap<Name, Bucket>>);
+/// The refusals of each agent, by its name, or of each person, by their id.
+pub struct Refusals<K>(Mutex<HashMap<K, Bucket>>);
 
-impl Refusals {
-    /// Whether a refusal of this agent would go on record now.
-    pub fn has_room(&self, agent: &Name, now: Instant) -> bool {
-        self.of(agent, now, |bucket| bucket.left > 0)
+impl<K> Default for Refusals<K> {
+    fn default() -> Refusals<K> {
+        Refusals(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash + Clone> Refusals<K> {
+    /// Whether one more refusal would go on record now.
+    pub fn has_room(&self, whose: &K, now: Instant) -> bool {
+        self.of(whose, now, |bucket| bucket.left > 0)
     }
 
     /// Takes the place of a refusal that goes on record; false when it is counted only.
-    pub fn take(&self, agent: &Name, now: Instant) -> bool {
-        self.of(agent, now, |bucket| {
+    pub fn take(&self, whose: &K, now: Instant) -> bool {
+        self.of(whose, now, |bucket| {
             let room = bucket.left > 0;
             if room {
                 bucket.left -= 1;
@@ -44,36 +50,36 @@ impl Refusals {
     }
 
     /// Counts a refusal that has no record.
-    pub fn count(&self, agent: &Name, now: Instant) {
-        self.of(agent, now, |bucket| bucket.counted += 1);
+    pub fn count(&self, whose: &K, now: Instant) {
+        self.of(whose, now, |bucket| bucket.counted += 1);
     }
 
     /// The agents whose counted refusals are due for a record, and their numbers, which begin anew.
-    pub fn due(&self, now: Instant) -> Vec<(Name, u64)> {
+    pub fn due(&self, now: Instant) -> Vec<(K, u64)> {
         let rest = Duration::from_secs(REFUSAL_REPORT_S);
         self.drain(|bucket| bucket.reported + rest <= now, now)
     }
 
     /// All that were counted, at the end.
-    pub fn rest(&self, now: Instant) -> Vec<(Name, u64)> {
+    pub fn rest(&self, now: Instant) -> Vec<(K, u64)> {
         self.drain(|_| true, now)
     }
 
-    fn drain(&self, due: impl Fn(&Bucket) -> bool, now: Instant) -> Vec<(Name, u64)> {
+    fn drain(&self, due: impl Fn(&Bucket) -> bool, now: Instant) -> Vec<(K, u64)> {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = buckets.iter_mut().filter(|(_, bucket)| bucket.counted > 0 && due(bucket));
         counted
-            .map(|(agent, bucket)| {
+            .map(|(whose, bucket)| {
                 bucket.reported = now;
-                (agent.clone(), std::mem::take(&mut bucket.counted))
+                (whose.clone(), std::mem::take(&mut bucket.counted))
             })
             .collect()
     }
 
-    fn of<T>(&self, agent: &Name, now: Instant, look: impl FnOnce(&mut Bucket) -> T) -> T {
+    fn of<T>(&self, whose: &K, now: Instant, look: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = Bucket { left: REFUSALS_BURST_MAX, refilled: now, counted: 0, reported: now };
-        let bucket = buckets.entry(agent.clone()).or_insert(fresh);
+        let bucket = buckets.entry(whose.clone()).or_insert(fresh);
         let refills = now.saturating_duration_since(bucket.refilled).as_secs() / REFUSAL_REFILL_S;
         if refills > 0 {
             bucket.refilled += Duration::from_secs(refills * REFUSAL_REFILL_S);
@@ -97,6 +103,8 @@ pub fn counted(count: u64) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use vidimus_core::ids::Name;
+
     use super::*;
 
     #[test]

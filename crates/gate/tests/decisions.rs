@@ -3,6 +3,8 @@
 mod house;
 
 use house::{House, REFUND, json, request_of};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use vidimus_api::call::{CallAnswer, CallRequest, CallStatus};
 use vidimus_api::client::{AgentClient, GateClient};
 use vidimus_api::log::LogEvent;
@@ -14,6 +16,7 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{Environment, GateId, Name, PersonId, RequestId};
 use vidimus_core::sign::SecretKey;
 use vidimus_core::tree;
+use vidimus_gate::limits::{REFUSAL_REFILL_S, REFUSALS_BURST_MAX};
 use vidimus_tests::approver::{Approver, ApproverError, raw};
 use vidimus_tests::company::Tool;
 
@@ -325,4 +328,46 @@ async fn a_request_that_expired_stays_so() {
         billing.call(&CallRequest::new("refund", json(REFUND)).with_call_key(format!("{:0>16}", "expiry")), 0).await.expect("a call");
     assert_ne!(anew.request, call.request);
     assert_eq!(anew.earlier, vec![request_of(&call)]);
+}
+
+/// The status line and the body of what a session's request with this body gets.
+async fn posted(house: &House, bearer: &str, path: &str, body: &str) -> String {
+    let address = house.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {bearer}\r\nconnection: close\r\n");
+    let sent = format!("{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(sent.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_leaves_so_many_refusals_on_record_and_decides_all_the_same() {
+    let house = House::open().await;
+    let admin = house.admin().await;
+    let reader = house.person(&admin, "Rae Example", &["reader"], 9).await;
+    let billing = house.agent("billing", &[]);
+    let call = pending(&billing, "flood", 8990).await;
+    // What is not theirs answers as if it were not there, whatever is wrong with what they send.
+    let bearer = reader.new_session().await.expect("a session").session;
+    let foreign = [format!("/v1/requests/{}/decisions", request_of(&call)), format!("/v1/operations/{}/reconciliations", "0".repeat(64))];
+    for path in foreign {
+        let answer = posted(&house, &bearer, &path, r#"{"x":1}"#).await;
+        assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("not_found"), "{path}: {answer}");
+    }
+    let began = std::time::Instant::now();
+    let mut statement = admin.statement(request_of(&call), DecisionKind::Approve, "billing-approver").await.expect("a statement");
+    statement.tool = Name::parse("wire_transfer").expect("a name");
+    for _ in 0..REFUSALS_BURST_MAX + 50 {
+        assert_eq!(code(admin.hand_in(request_of(&call), &statement).await), "tool_wrong", "told, on record or not");
+    }
+    let denied = admin.deny(request_of(&call), "billing-approver", DenialKind::Other, "not what was agreed").await.expect("it counts");
+    let all = leaves(&admin, |leaves| leaves.iter().any(|leaf| leaf.contains(r#""decision":"deny""#))).await;
+    let again = usize::try_from(began.elapsed().as_secs() / REFUSAL_REFILL_S + 1).expect("small");
+    let most = usize::try_from(REFUSALS_BURST_MAX).expect("small");
+    // Two of them are the reader's.
+    let kept = refused(&all) - 2;
+    assert!((most..=most + again).contains(&kept), "{kept}");
+    assert_eq!(denied.state, vidimus_core::request::RequestState::Denied);
 }

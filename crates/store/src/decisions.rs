@@ -48,6 +48,8 @@ pub struct RecordDecision {
     pub reason_salt: Option<Salt>,
     /// What else stood on the screen.
     pub context: Option<String>,
+    /// Whether a refusal goes on record: each person has a part of the log for refusals, and no more.
+    pub refusal_on_record: bool,
 }
 
 /// What a decision did: stored with it, and given again for the same envelope.
@@ -76,7 +78,7 @@ pub enum DecisionOutcome {
     Stored(DecisionReceipt),
     /// There is no such request.
     NotFound,
-    /// A rule says no; recorded, nothing else changed.
+    /// A rule says no; recorded where it was to be, nothing else changed.
     Refused(Refusal),
 }
 
@@ -136,8 +138,10 @@ pub(crate) fn record_decision(tx: &mut Tx<'_>, decision: &RecordDecision) -> Res
     match tx.attempt(|tx| judge_and_record(tx, &stored, decision, &envelope, &mut approver))? {
         Ok(receipt) => Ok(DecisionOutcome::Recorded(receipt)),
         Err(refusal) => {
-            let entry = refused(RecordType::DecisionRefused, approver, Some(decision.envelope.key_digest()), &refusal);
-            tx.stage(entry.of_request(stored.request))?;
+            if decision.refusal_on_record {
+                let entry = refused(RecordType::DecisionRefused, approver, Some(decision.envelope.key_digest()), &refusal);
+                tx.stage(entry.of_request(stored.request))?;
+            }
             Ok(DecisionOutcome::Refused(refusal))
         }
     }

@@ -50,6 +50,8 @@ pub struct RecordReconciliation {
     pub evidence: String,
     /// The salt of the evidence's digest.
     pub evidence_salt: Salt,
+    /// Whether a refusal goes on record: each person has a part of the log for refusals, and no more.
+    pub refusal_on_record: bool,
 }
 
 /// What an answer did: stored with it, and given again for the same envelope.
@@ -131,8 +133,10 @@ fn record(tx: &mut Tx<'_>, sent: &RecordReconciliation) -> Result<Reconciliation
     match tx.attempt(|tx| judge_and_record(tx, &stored, sent, &envelope, &mut approver))? {
         Ok(receipt) => Ok(ReconciliationOutcome::Recorded(receipt)),
         Err(refusal) => {
-            let entry = refused(RecordType::ReconciliationRefused, approver, Some(sent.envelope.key_digest()), &refusal);
-            tx.stage(entry.of_operation(sent.operation))?;
+            if sent.refusal_on_record {
+                let entry = refused(RecordType::ReconciliationRefused, approver, Some(sent.envelope.key_digest()), &refusal);
+                tx.stage(entry.of_operation(sent.operation))?;
+            }
             Ok(ReconciliationOutcome::Refused(refusal))
         }
     }

@@ -76,6 +76,8 @@ pub async fn decide(
     let request = named(&gate, peer, &session, &request).await?;
     let (body, envelope) = match decision_of(body).await {
         Ok(read) => read,
+        // Whose it is not learns nothing by what is wrong with it.
+        Err(_) if gate.visible(&session, request).await?.is_none() => return Err(unseen(&gate, peer, &session, Some(request)).await),
         // On record like a decision that does not count.
         Err(rejection) => return Err(recorded(&gate, &session, Some(request), rejection).await),
     };

@@ -58,6 +58,10 @@ pub async fn reconcile(
     let operation = named(&gate, peer, &session, &operation).await?;
     let (body, envelope) = match answer_of(body).await {
         Ok(read) => read,
+        // Whose it is not learns nothing by what is wrong with it.
+        Err(_) if gate.operation_detail(&session, operation).await?.is_none() => {
+            return Err(unseen(&gate, peer, &session, Some(operation)).await);
+        }
         // On record like an answer that does not count.
         Err(rejection) => return Err(recorded(&gate, &session, Some(operation), rejection).await),
     };

@@ -1,6 +1,7 @@
 //! The effect table: the one in force, and what persons propose in its place.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -8,7 +9,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use vidimus_api::limits::TABLE_BODY_BYTES_MAX;
 use vidimus_api::log::TableAnswer;
-use vidimus_api::problem::{Fault, Problem};
+use vidimus_api::problem::{FaceCode, Fault, Problem};
 use vidimus_api::table::{ProposalNeed, TableProposal, TableProposed};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::table::TableFault;
@@ -42,6 +43,12 @@ pub async fn propose(
         Ok(proposal) => proposal,
         Err(refusal) => return Err(refused(&gate, peer, "proposal", Some(session.key_sha256), refusal).await),
     };
+    // Before it is read, which is the longest that a person can have done.
+    if !gate.refusals_of_persons.has_room(&session.person, Instant::now()) {
+        let words =
+            "so many tables and decisions of this person were refused that no further table is read; wait, and check it with `table check`";
+        return Err(Rejection::of_face(FaceCode::RateLimited, words));
+    }
     let moment = gate.moment()?;
     let propose = ProposeTable {
         proposer: session.person,
@@ -53,6 +60,7 @@ pub async fn propose(
     match gate.store.propose_table(moment, propose).await? {
         ProposeTableOutcome::Waiting(proposed) => Ok((StatusCode::CREATED, Json(answer(proposed)))),
         ProposeTableOutcome::Faulty(faults) => {
+            gate.refusals_of_persons.take(&session.person, Instant::now());
             let refusal = faulty(&faults);
             let rejection = refused(&gate, peer, "proposal", Some(session.key_sha256), refusal.clone()).await;
             // Where too many came from its address, that is the answer.

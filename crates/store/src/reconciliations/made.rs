@@ -6,11 +6,11 @@ use vidimus_core::ids::Name;
 use vidimus_core::limits::SETTLE_S_DEFAULT;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::reconciliation::Subject;
-use vidimus_core::table::{Row as TableRow, Table};
+use vidimus_core::table::Row as TableRow;
 
 use crate::agents;
 use crate::error::StoreError;
-use crate::gate::GateState;
+use crate::gate::{GateState, parsed_table};
 use crate::limits::TIMEOUT_S_UNKNOWN;
 use crate::on_record::OperationOnRecord;
 use crate::operations::{self, in_force};

@@ -86,7 +86,7 @@ async fn answer(world: &Rc<World>, person: &Approver, operation: OperationKey) -
     };
     world.tasks.sleep_ms(world.dice.throw(10_000)).await;
     let envelope = statement.sign(&person.approval).expect("an answer is signed");
-    let sent = RecordReconciliation { operation, roles, envelope, evidence, evidence_salt: salt };
+    let sent = RecordReconciliation { operation, roles, envelope, evidence, evidence_salt: salt, refusal_on_record: true };
     let outcome = world.over_network(|store, moment| async move { store.record_reconciliation(moment, sent).await }).await?;
     Ok(match outcome {
         ReconciliationOutcome::Recorded(receipt) | ReconciliationOutcome::Stored(receipt) => {

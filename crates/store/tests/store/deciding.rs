@@ -94,6 +94,7 @@ impl Gate {
             reason,
             reason_salt,
             context: None,
+            refusal_on_record: true,
         }
     }
 

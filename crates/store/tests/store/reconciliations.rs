@@ -90,7 +90,7 @@ pub async fn signed(
     };
     twist(&mut statement);
     let envelope = statement.sign(&person.approval).expect("signed");
-    RecordReconciliation { operation, roles: names(&[role]), envelope, evidence, evidence_salt: salt }
+    RecordReconciliation { operation, roles: names(&[role]), envelope, evidence, evidence_salt: salt, refusal_on_record: true }
 }
 
 async fn record(gate: &Gate, sent: RecordReconciliation) -> ReconciliationOutcome {

@@ -61,5 +61,13 @@ pub fn signed(world: &Rc<World>, desk: &Approver, mut statement: DecisionStateme
     }
     let request = statement.request;
     let challenge = recognise(&world.house.challenge_key, &statement);
-    RecordDecision { request, envelope: statement.sign(key).expect("a decision is signed"), challenge, reason, reason_salt, context: None }
+    RecordDecision {
+        request,
+        envelope: statement.sign(key).expect("a decision is signed"),
+        challenge,
+        reason,
+        reason_salt,
+        context: None,
+        refusal_on_record: true,
+    }
 }

@@ -174,7 +174,8 @@ impl Building {
         };
         let envelope = statement.sign(&self.people[0].approval).expect("a decision is signed");
         let challenge = recognise(&challenge_key(), &statement);
-        let decision = RecordDecision { request, envelope, challenge, reason: None, reason_salt: None, context: None };
+        let decision =
+            RecordDecision { request, envelope, challenge, reason: None, reason_salt: None, context: None, refusal_on_record: true };
         let outcome = self.carry_out(|store, moment| async move { store.record_decision(moment, decision).await });
         let DecisionOutcome::Recorded(DecisionReceipt { operation: Some(operation), .. }) = outcome else { panic!("{outcome:?}") };
         let jti = Nonce::from_bytes(self.fresh());

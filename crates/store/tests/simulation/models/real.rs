@@ -147,7 +147,7 @@ impl Real {
         }
         let challenge = recognise(&house.challenge_key, &statement);
         let envelope = statement.sign(&approver.approval).expect("a decision is signed");
-        let decision = RecordDecision { request, envelope, challenge, reason, reason_salt, context: None };
+        let decision = RecordDecision { request, envelope, challenge, reason, reason_salt, context: None, refusal_on_record: true };
         match self.carry_out(|store, moment| async move { store.record_decision(moment, decision).await }) {
             DecisionOutcome::Recorded(receipt) => format!("recorded: {}", receipt.state),
             DecisionOutcome::Refused(refusal) => format!("refused: {}", refusal.code),
