@@ -140,6 +140,17 @@ pub const SCHEMA_PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Subschemas that are looked at for one place in the arguments. *Unit*: subschemas. Bounds a schema of references.
 pub const SCHEMA_REFERENCES_MAX: usize = 1000;
 
+/// Subschemas that are asked about one value of the arguments, references followed. *Unit*: subschemas, and what they compare with. With
+/// [`JSON_NODES_MAX`] values, a call is judged within seconds at the worst.
+pub const SCHEMA_WORK_MAX: usize = 2_000;
+
+/// Subschemas that are visited to learn that. *Unit*: visits. Bounds the reading of a table of many rows.
+pub const SCHEMA_VISITS_MAX: usize = 20_000;
+
+/// Comparisons that one judgement makes to name each fault of its own. *Unit*: comparisons, as [`SCHEMA_WORK_MAX`] times values. Beyond
+/// it a fault is told, not where it is: telling takes memory for each of them, however few are told.
+pub const SCHEMA_TOLD_MAX: usize = 200_000;
+
 /// Persons of one role that a row may ask for. *Unit*: persons.
 pub const QUORUM_MAX: u32 = 20;
 

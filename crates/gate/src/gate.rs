@@ -105,6 +105,8 @@ pub struct Gate {
     pub in_flight: TaskTracker,
     /// Bounds executions.
     pub executions: Executions,
+    /// The turn of calls whose arguments take long to judge.
+    pub long_routes: Semaphore,
     /// Bounds the reads that are answered and not on record yet.
     pub reads_at_risk: Arc<Semaphore>,
 }
@@ -156,6 +158,7 @@ impl Gate {
             ending: CancellationToken::new(),
             in_flight: TaskTracker::new(),
             executions: Executions::default(),
+            long_routes: Semaphore::new(1),
             reads_at_risk: Arc::new(Semaphore::new(READS_AT_RISK_MAX)),
         })
     }

@@ -116,6 +116,10 @@ pub const LEASE_RENEWAL_S: u64 = 10;
 /// redeeming, this is how long the next start waits before it mints anew.
 pub const TOKEN_TTL_S: u64 = 10;
 
+/// What the arguments of a call may cost to judge where everybody is served. *Unit*: comparisons, as the schema counts them; some ten
+/// milliseconds. Longer ones are judged aside, one at a time.
+pub const ROUTED_AT_ONCE_MAX: usize = 200_000;
+
 /// Attempts of a read. *Unit*: attempts.
 pub const READ_ATTEMPTS_MAX: u32 = 3;
 

@@ -16,6 +16,7 @@ mod read;
 mod row;
 mod schema;
 mod status;
+mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 
+use super::work::{Unbounded, most_work};
 use crate::json::{Json, Limits, parse, pointer_token};
-use crate::limits::{SCHEMA_FAULTS_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_REFERENCES_MAX};
+use crate::limits::{SCHEMA_FAULTS_MAX, SCHEMA_PATTERN_BYTES_MAX, SCHEMA_REFERENCES_MAX, SCHEMA_TOLD_MAX, SCHEMA_WORK_MAX};
 use crate::template::ArgPath;
 
 /// The only dialect.
@@ -36,6 +37,8 @@ pub(super) enum SchemaRefused {
 pub struct Schema {
     json: Json,
     validator: Arc<Validator>,
+    /// The most that is asked about one value.
+    work: usize,
 }
 
 impl Schema {
@@ -48,6 +51,17 @@ impl Schema {
             SchemaRefused::Malformed(format!("at `{path}`: {refusal}"))
         })?;
         refuse_outside_references(&json, "")?;
+        let work = most_work(&json).map_err(|unbounded| {
+            SchemaRefused::Malformed(match unbounded {
+                Unbounded::TooMuch => {
+                    format!("for more than {SCHEMA_WORK_MAX} comparisons of one value, its references followed; say it with fewer")
+                }
+                Unbounded::Unfollowed(reference) => {
+                    let shown: String = reference.chars().take(80).collect();
+                    format!("for the reference `{}`, which leads nowhere; write a JSON pointer or an anchor of it", shown.escape_debug())
+                }
+            })
+        })?;
         let validator = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .offline()
@@ -56,7 +70,12 @@ impl Schema {
             .with_pattern_options(PatternOptions::regex().size_limit(SCHEMA_PATTERN_BYTES_MAX).dfa_size_limit(SCHEMA_PATTERN_BYTES_MAX))
             .build(&json.to_schema_value())
             .map_err(|error| SchemaRefused::Malformed(format!("at `{}`: {error}", error.instance_path())))?;
-        Ok(Schema { json, validator: Arc::new(validator) })
+        Ok(Schema { json, validator: Arc::new(validator), work })
+    }
+
+    /// How many comparisons arguments of so many values cost at the most.
+    pub fn comparisons(&self, values: usize) -> usize {
+        self.work.saturating_mul(values)
     }
 
     /// The schema as a document.
@@ -66,9 +85,16 @@ impl Schema {
 
     /// Judges arguments.
     ///
-    /// *Errors*: the first faults, at most [`SCHEMA_FAULTS_MAX`].
+    /// *Errors*: the first faults, at most [`SCHEMA_FAULTS_MAX`]; one that names no place where arguments are too long for that.
     pub fn validate(&self, args: &Json) -> Result<(), Vec<SchemaFault>> {
         let value = args.to_schema_value();
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        if self.comparisons(values(args)) > SCHEMA_TOLD_MAX {
+            let message = "the arguments are not valid, and too long to say where; send fewer at once to learn it".to_owned();
+            return Err(vec![SchemaFault { path: String::new(), message }]);
+        }
         let faults: Vec<SchemaFault> = self
             .validator
             .iter_errors(&value)
@@ -175,6 +201,16 @@ impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Schema").field(&self.json).finish()
     }
+}
+
+/// The values of a document, containers included.
+fn values(json: &Json) -> usize {
+    let inside: usize = match json {
+        Json::Array(elements) => elements.iter().map(values).sum(),
+        Json::Object(members) => members.iter().map(|(_, value)| values(value)).sum(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => 0,
+    };
+    1 + inside
 }
 
 /// Whether a subschema says that its value is of this type, alone or among others.
@@ -298,6 +334,15 @@ mod tests {
     }
 
     #[test]
+    fn where_arguments_are_long_one_fault_is_told_and_no_place() {
+        let names: Vec<String> = (0..1_000).map(|name| format!("\"n{name}\"")).collect();
+        let schema = schema(&format!(r#"{{"type":"array","items":{{"required":[{}]}}}}"#, names.join(",")));
+        let faults = schema.validate(&Json::Array(vec![Json::object([]); 500])).expect_err("names are missing");
+        assert_eq!((faults.len(), faults[0].path.as_str()), (1, ""));
+        assert_eq!(schema.validate(&Json::Array(vec![Json::object([])])).expect_err("names are missing").len(), SCHEMA_FAULTS_MAX);
+    }
+
+    #[test]
     fn places_are_found_through_references_and_branches() {
         let schema = schema(REFUND);
         let path = |text: &str| ArgPath::parse(text).expect(text);
@@ -313,8 +358,7 @@ mod tests {
         }
         assert!(allows(schema.find(&path("payee.name"))[0], "string"));
         assert_eq!(schema.open_below(), ["/$defs/payee"]);
-        let recursive =
-            Schema::parse(r##"{"type":"object","properties":{"next":{"$ref":"#"},"x":{"$ref":"#/properties/x"}}}"##).expect("a schema");
+        let recursive = Schema::parse(r##"{"type":"object","properties":{"next":{"$ref":"#"},"x":{"type":"string"}}}"##).expect("a schema");
         assert!(!recursive.find(&path("next.next.next")).is_empty());
         assert!(recursive.find(&path("x.y")).is_empty());
     }
@@ -340,6 +384,8 @@ mod tests {
             r#"{"type":"objekt"}"#,
             r#"{"type":"object","required":"x"}"#,
             r##"{"$ref":"#/$defs/absent"}"##,
+            r##"{"type":"object","properties":{"x":{"$ref":"#/properties/x"}}}"##,
+            r##"{"type":"object","properties":{"next":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}"##,
             r#"{"properties":{"a":{"type":"string","pattern":"^(a+)+\\1$"}}}"#,
             r#"{"properties":{"a":{"type":"string","pattern":"(?=a)"}}}"#,
             r#"{"properties":{"a":{"type":"string","pattern":"a{1000}{1000}{1000}"}}}"#,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use vidimus_api::call::{CallAnswer, CallRequest, RetryRule, ToolDescription};
 use vidimus_api::problem::{Fault, Problem};
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::ids::{CallId, Name};
+use vidimus_core::ids::{CallId, Effect, Name};
 use vidimus_core::json::Json;
 use vidimus_core::limits::NAME_BYTES_MAX;
 use vidimus_core::route::{Route, RouteRefusal, route};
@@ -25,6 +25,7 @@ use crate::clock;
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
+use crate::limits::ROUTED_AT_ONCE_MAX;
 use crate::refusals;
 use crate::seams::{Seam, pass};
 
@@ -64,12 +65,56 @@ impl Gate {
         if let Some(gone) = self.store.unanswered_for(&agent).await? {
             return Err(self.refuse(&agent, &table, &call, RouteRefusal::Refused(gone)).await);
         }
-        match route(&table, &agent.agent, &call.tool, call.args.get().as_bytes()) {
-            Err(refusal) => Err(self.refuse(&agent, &table, &call, refusal).await),
-            Ok(Route::Read(row, args)) => Ok(Begun::Answered(Box::new(self.read(&agent, row, &args, &call).await?))),
-            Ok(Route::Write(row, args)) => self.write(&table, &agent, row, &args, &call).await,
-            Ok(Route::Money(row, args)) => self.pause(&table, &agent, row, &args, &call).await,
+        if !self.is_routed_at_once(&table, &call) {
+            return self.propose_long(table, agent, call).await;
         }
+        let routed = route(&table, &agent.agent, &call.tool, call.args.get().as_bytes());
+        self.carry_on(&table, &agent, &call, routed).await
+    }
+
+    async fn carry_on(
+        self: &Arc<Gate>,
+        table: &Table,
+        agent: &AgentIdentity,
+        call: &CallRequest,
+        routed: Result<Route<'_>, RouteRefusal>,
+    ) -> Result<Begun, CallFault> {
+        match routed {
+            Err(refusal) => Err(self.refuse(agent, table, call, refusal).await),
+            Ok(Route::Read(row, args)) => Ok(Begun::Answered(Box::new(self.read(agent, row, &args, call).await?))),
+            Ok(Route::Write(row, args)) => self.write(table, agent, row, &args, call).await,
+            Ok(Route::Money(row, args)) => self.pause(table, agent, row, &args, call).await,
+        }
+    }
+
+    /// Whether routing a call keeps nobody waiting: what its schema can ask about as many values as its arguments can hold is little.
+    fn is_routed_at_once(&self, table: &Table, call: &CallRequest) -> bool {
+        // A value takes a byte and what parts it from the next one.
+        let values_max = call.args.get().len() / 2 + 1;
+        let row = Name::parse(&call.tool).ok().and_then(|tool| table.row(&tool));
+        row.is_none_or(|row| row.schema.comparisons(values_max) <= ROUTED_AT_ONCE_MAX)
+    }
+
+    /// Takes a call whose routing may take long: apart from everybody else, one at a time.
+    async fn propose_long(self: &Arc<Gate>, table: Arc<Table>, agent: AgentIdentity, call: CallRequest) -> Result<Begun, CallFault> {
+        let turn = self.long_routes.acquire().await.map_err(CallFault::failed)?;
+        let (rows, name, tool, args) = (Arc::clone(&table), agent.agent.clone(), call.tool.clone(), call.args.get().to_owned());
+        let judged = tokio::task::spawn_blocking(move || {
+            route(&rows, &name, &tool, args.as_bytes()).map(|routed| match routed {
+                Route::Read(row, args) | Route::Write(row, args) | Route::Money(row, args) => (row.tool.clone(), args),
+            })
+        });
+        let judged = judged.await.map_err(CallFault::failed)?;
+        drop(turn);
+        let routed = judged.and_then(|(tool, args)| {
+            let row = table.row(&tool).ok_or_else(|| Refusal::new(Code::ToolUnknown, "the tool has no row any more").at("/tool"))?;
+            Ok(match row.effect {
+                Effect::Read => Route::Read(row, args),
+                Effect::Write => Route::Write(row, args),
+                Effect::Money => Route::Money(row, args),
+            })
+        });
+        self.carry_on(&table, &agent, &call, routed).await
     }
 
     /// Money: freezes the call, which from then on waits for people.
