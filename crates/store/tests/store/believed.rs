@@ -39,7 +39,7 @@ async fn lived() -> (Gate, Approver, Head) {
         lease_s: 60,
     };
     let outcome = gate.store.write_intent(gate.moment(), intent).await.expect("an outcome");
-    let IntentOutcome::Send { operation, attempt } = outcome else { panic!("{outcome:?}") };
+    let IntentOutcome::Send { operation, attempt, .. } = outcome else { panic!("{outcome:?}") };
     let end = WriteEnd {
         operation,
         attempt,
