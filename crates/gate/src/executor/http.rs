@@ -250,7 +250,7 @@ mod tests {
         let provider = tokio::spawn(async move {
             let (mut connection, _) = listener.accept().await.expect("a connection");
             let mut asked = [0; 4096];
-            connection.read(&mut asked).await.expect("a request");
+            assert_ne!(connection.read(&mut asked).await.expect("a request"), 0);
             connection.write_all(said.as_bytes()).await.expect("an answer");
             connection.shutdown().await.expect("the end");
         });
