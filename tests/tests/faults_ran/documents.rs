@@ -1,11 +1,13 @@
 //! A document that two readers read differently.
 
+use vidimus_api::client::AgentClient;
 use vidimus_core::ids::RequestId;
 use vidimus_core::record::RecordType;
 
+use crate::ROLE;
 use crate::faults::log::Log;
 use crate::faults::wire::{Answer, post};
-use crate::faults::{House, refund_args};
+use crate::faults::{House, call, pending, refund_args, request_of};
 
 /// The spellings of one member name that a second parser may read as another.
 const TWINS: &[(&str, &str)] = &[
@@ -31,6 +33,15 @@ async fn two_values_under_one_name_are_refused_everywhere_and_freeze_nothing() {
     let house = House::open().await;
     let (billing, support) = (house.credential("billing", &[]), house.credential("support", &[]));
     let session = house.admin.new_session().await.expect("a session").session;
+    // Of a request that is not theirs to see, people learn nothing, not even that their document is malformed.
+    let approver = house.person("Dan Example", &[ROLE], 41).await;
+    let approving = approver.new_session().await.expect("a session").session;
+    let asked = pending(
+        &AgentClient::new(&house.url, billing.clone()).expect("a client"),
+        &call("refund", &refund_args(1), "a request that waits"),
+    )
+    .await;
+    let waiting = request_of(&asked);
     let mut log = Log::follow(&house).await;
     let calls = format!("{}/v1/calls", house.url);
     let expect = |what: &str, answer: Answer| assert_eq!((answer.status, answer.code().as_str()), (400, "json_duplicate_key"), "{what}");
@@ -55,8 +66,8 @@ async fn two_values_under_one_name_are_refused_everywhere_and_freeze_nothing() {
     // What people and strangers send is read by the same parser.
     let nobody = RequestId::from_random([9; 16]);
     for (path, bearer, body) in [
-        (format!("/v1/requests/{nobody}/decisions"), &session, r#"{"envelope":{},"envelope":{}}"#),
-        (format!("/v1/requests/{nobody}/decisions"), &session, r#"{"envelope":{"payload":"","payload":""}}"#),
+        (format!("/v1/requests/{waiting}/decisions"), &approving, r#"{"envelope":{},"envelope":{}}"#),
+        (format!("/v1/requests/{waiting}/decisions"), &approving, r#"{"envelope":{"payload":"","payload":""}}"#),
         (format!("/v1/requests/{nobody}/challenge"), &session, r#"{"key_sha256":"","key_sha256":""}"#),
         ("/v1/sessions".to_owned(), &session, r#"{"envelope":{},"envelope":{}}"#),
         ("/v1/sessions/challenges".to_owned(), &session, r#"{"key_sha256":"a","key\u005fsha256":"b"}"#),
@@ -70,8 +81,10 @@ async fn two_values_under_one_name_are_refused_everywhere_and_freeze_nothing() {
         let answer = post(&calls, &billing, format!(r#"{{"tool":"refund","args":{args}}}"#)).await;
         assert_eq!((answer.status, answer.code().as_str()), (422, "arguments_invalid"), "{args}");
     }
+    let unseen = post(&format!("{}/v1/requests/{nobody}/decisions", house.url), &approving, r#"{"envelope":{},"envelope":{}}"#).await;
+    assert_eq!((unseen.status, unseen.code().as_str()), (404, "not_found"));
     log.rest(&house).await;
-    assert_eq!(log.of(RecordType::RequestCreated).count(), 0);
+    assert_eq!(log.of(RecordType::RequestCreated).count(), 2, "Dan's admission and the request that waits");
     assert_eq!(log.of(RecordType::WriteIntended).count() + log.of(RecordType::ReadExecuted).count(), 0);
     assert_eq!(house.inspector.calls().await.expect("calls").len(), 0);
 }
