@@ -271,11 +271,20 @@ impl Model {
             self.end("expired");
             return "refused: request_expired".to_owned();
         }
+        let first_at = self.first_at.unwrap_or(self.now);
+        let mut until = self.now + LEASE_MS;
+        // Nothing is sent once the provider may have forgotten what an earlier attempt did.
+        if let Safe::Again { within_ms, .. } = self.safe {
+            if self.now >= first_at + within_ms {
+                return "refused: operation_key_expired".to_owned();
+            }
+            until = until.min(first_at + within_ms);
+        }
         self.tokens[index] = Token::Used;
         self.request = "consumed";
         self.attempt += 1;
-        self.first_at.get_or_insert(self.now);
-        self.doing = Doing::Runs { until: self.now + LEASE_MS };
+        self.first_at = Some(first_at);
+        self.doing = Doing::Runs { until };
         format!("redeemed for attempt {}", self.attempt)
     }
 
