@@ -50,6 +50,20 @@ describe("settings", () => {
     expect(text('[data-part="log"]')).toContain("The settings file cannot be written.");
   });
 
+  it("shows nothing that the settings would push down when they come", async () => {
+    const backend = new FakeBackend(() => clock.seconds);
+    const settings = await backend.settings();
+    let come: () => void = () => undefined;
+    backend.settings = () => new Promise((resolve) => { come = () => { resolve(settings); }; });
+    await draw(backend);
+    await press("g");
+    await press("s");
+    expect(all('[data-part="open-keys"]')).toHaveLength(0);
+    come();
+    await press("Shift");
+    expect(all('[data-part="open-keys"]')).toHaveLength(1);
+  });
+
   it("opens the keys in their own window", async () => {
     const backend = await drawn();
     await click(one('[data-part="open-keys"]'));

@@ -185,16 +185,35 @@ impl WebDriver {
         command(self.wait_for(css).await?.attr(name)).await
     }
 
+    /// Waits until an element stays where it is: the pointer goes to a place, and whatever is there then gets the press.
+    async fn still(&self, css: &str) -> Result<Element, DesktopError> {
+        let deadline = Instant::now() + APPEAR_WITHIN;
+        let mut last = None;
+        loop {
+            let element = self.wait_for(css).await?;
+            // It may be replaced between finding and measuring.
+            let place = command(element.rectangle()).await.ok();
+            if place.is_some() && place == last {
+                return Ok(element);
+            }
+            if Instant::now() >= deadline {
+                return Err(error(&format!("the element `{css}`"), "it never stands still"));
+            }
+            last = place;
+            sleep(POLL).await;
+        }
+    }
+
     /// Clicks an element, as a trusted event.
     pub async fn click(&self, css: &str) -> Result<(), DesktopError> {
-        named(css, command(self.wait_for(css).await?.click()).await)
+        named(css, command(self.still(css).await?.click()).await)
     }
 
     /// Clicks an element that closes its own window, and waits until the window is gone.
     pub async fn click_closing(&self, css: &str) -> Result<(), DesktopError> {
         let client = self.client()?;
         let window = command(client.window()).await?;
-        let element = self.wait_for(css).await?;
+        let element = self.still(css).await?;
         // The window can be gone before the driver has its answer to the click.
         match client_click(element).await {
             Ok(()) | Err(CmdError::Standard(_)) => {}
@@ -226,7 +245,7 @@ impl WebDriver {
 
     /// Holds the pointer down on an element for so long.
     pub async fn hold(&self, css: &str, duration: Duration) -> Result<(), DesktopError> {
-        let element = self.wait_for(css).await?;
+        let element = self.still(css).await?;
         let button = fantoccini::actions::MOUSE_BUTTON_LEFT;
         let actions = MouseActions::new("mouse".to_owned())
             .then(PointerAction::MoveToElement { element, duration: None, x: 0.0, y: 0.0 })
