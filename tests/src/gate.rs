@@ -116,10 +116,27 @@ impl GateHome {
         self.word_of("approver device", command, "vidimus-invite-")
     }
 
-    /// Announces a recovery by a waiting admission, and gives what the command says.
+    /// What the command says of a waiting admission, without signing anything.
+    pub fn show_recovery(&self, request: &str) -> Result<String, GateError> {
+        let mut command = self.command("recover");
+        command.args(["--request", request]).arg("--data").arg(self.data());
+        self.output_of("recover", command)
+    }
+
+    /// Announces a recovery by a waiting admission, its keys and roles named as the command shows them, and gives what it says.
     pub fn recover(&self, request: &str) -> Result<String, GateError> {
+        let shown = self.show_recovery(request)?;
+        let of = |part: &str| shown.lines().find_map(|line| line.strip_prefix(part)).unwrap_or_default().trim().to_owned();
+        let roles = of("roles");
+        self.recover_naming(request, &[of("approval key"), of("device key")], &roles.split(", ").collect::<Vec<_>>())
+    }
+
+    /// Announces a recovery by a waiting admission with these keys and roles, and gives what the command says.
+    pub fn recover_naming(&self, request: &str, fingerprints: &[String], roles: &[&str]) -> Result<String, GateError> {
         let mut command = self.command("recover");
         command.args(["--request", request]).arg("--data").arg(self.data()).arg("--key").arg(self.recovery_key());
+        command.args(fingerprints.iter().flat_map(|fingerprint| ["--fingerprint", fingerprint]));
+        command.args(roles.iter().flat_map(|role| ["--role", role]));
         self.output_of("recover", command)
     }
 

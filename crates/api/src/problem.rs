@@ -235,6 +235,7 @@ pub const fn status(code: Code) -> u16 {
         | Code::RecoveryVetoed
         | Code::RecoveryNotWaiting
         | Code::RecoveryTooEarly
+        | Code::RecoveryUnconfirmed
         | Code::TableStale
         | Code::TableUnchanged
         | Code::RowStale

@@ -173,9 +173,15 @@ pub struct Recover {
     /// The waiting request to admit a person
     #[arg(long)]
     pub request: RequestId,
-    /// The file with the recovery key that `init` printed; `-` reads it from standard input
-    #[arg(long)]
-    pub key: PathBuf,
+    /// The file with the recovery key that `init` printed; `-` reads it from standard input. Without it, whom the request would admit is shown, and nothing is signed
+    #[arg(long, requires = "fingerprints", requires = "roles")]
+    pub key: Option<PathBuf>,
+    /// The fingerprint of a key, as the window of the person who enrols shows it; to be given for each of the two
+    #[arg(long = "fingerprint")]
+    pub fingerprints: Vec<String>,
+    /// A role that the person is to hold; to be given for each
+    #[arg(long = "role")]
+    pub roles: Vec<Name>,
 }
 
 /// `approver invite`

@@ -93,3 +93,42 @@ async fn a_recovery_that_was_vetoed_is_never_in_force() {
     let roster = house.admin.gate.with_session(session).roster().await.expect("a roster");
     assert!(!roster.roster.contains("Rosa Example"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_is_signed_for_the_keys_and_roles_that_were_named_and_for_no_others() {
+    let house = House::open().await;
+    let invite = house.home.invite("Rosa Example", &["admin"]).expect("an invite");
+    let rosa = Approver::enrol(&house.url, &invite, 31).await.expect("the person enrols");
+    let request = rosa.admission.expect("a request").to_string();
+    let shown = house.home.show_recovery(&request).expect("shown");
+    let (approval, device) = (rosa.approval.public().digest().to_string(), rosa.device.public().digest().to_string());
+    let digits: String = shown.split_whitespace().collect();
+    for part in
+        ["\"RosaExample\"", &rosa.person.to_string(), "rolesadmin", &format!("approvalkey{approval}"), &format!("devicekey{device}")]
+    {
+        assert!(digits.contains(part), "`{part}` is not in {shown}");
+    }
+    let founder = house.admin.approval.public().digest().to_string();
+    let good = [approval.clone(), device.clone()];
+    for (fingerprints, roles) in [
+        ([founder.clone(), device.clone()], &["admin"][..]),
+        ([approval.clone(), founder], &["admin"]),
+        ([approval.clone(), approval.clone()], &["admin"]),
+        (good.clone(), &["support-lead"]),
+        (good.clone(), &["admin", "support-lead"]),
+    ] {
+        let said = house.home.recover_naming(&request, &fingerprints, roles).expect_err("not what was named").to_string();
+        assert!(said.contains("[recovery_unconfirmed]"), "{said}");
+    }
+    for (fingerprints, roles) in [(&[][..], &["admin"][..]), (&good[..], &[])] {
+        let said = house.home.recover_naming(&request, fingerprints, roles).expect_err("nothing is assumed").to_string();
+        assert!(said.contains("required"), "{said}");
+    }
+    let said = house.home.recover_naming(&request, &good, &["admin"]).expect("announced");
+    let recovery_sha256 = said.split('`').find_map(|word| word.parse::<Digest>().ok()).expect("its digest");
+    let first = recorded(&house, RecordType::RecoveryAnnounced).await;
+    assert!(
+        first.envelopes.iter().any(|envelope| Digest::of(envelope.danger_unverified_payload()) == recovery_sha256),
+        "what was refused before left an announcement"
+    );
+}
