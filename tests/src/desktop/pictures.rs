@@ -7,6 +7,12 @@ use std::time::Duration;
 
 use super::{Desktop, DesktopError, START_WITHIN};
 
+/// The title that dunst gives its windows.
+const NOTIFICATION_TITLE: &str = "Dunst";
+
+/// Background and frame; letters with smooth edges add their shades.
+const COLOURS_OF_AN_EMPTY_POPUP: u32 = 4;
+
 impl Desktop {
     /// Takes a picture of the whole display, as PNG.
     ///
@@ -26,6 +32,18 @@ impl Desktop {
             let found = self.run("xdotool", &["search", "--onlyvisible", "--name", title]).ok()?;
             found.lines().next().map(str::to_owned)
         })
+    }
+
+    /// Takes a picture of the whole display as soon as the notification on it can be read.
+    ///
+    /// The server answers the sender before it draws: a picture at that moment shows nothing.
+    pub fn notification_screenshot(&self, path: &Path) -> Result<(), DesktopError> {
+        let popup = self.wait_for_window(NOTIFICATION_TITLE, START_WITHIN)?;
+        self.wait_until("a notification that is drawn", START_WITHIN, || {
+            self.picture(&popup, path).ok()?;
+            self.colours(path).ok().filter(|colours| *colours > COLOURS_OF_AN_EMPTY_POPUP)
+        })?;
+        self.screenshot(path)
     }
 
     fn picture(&self, window: &str, path: &Path) -> Result<(), DesktopError> {

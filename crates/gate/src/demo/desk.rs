@@ -75,7 +75,7 @@ impl Desk {
         let notification =
             self.desktop.wait_for_notification(Duration::from_secs(20), |shown| shown.id.is_some() && told(&shown.summary))?;
         self.transcript.line("notification", json!({ "summary": notification.summary, "body": notification.body }))?;
-        self.desktop.screenshot(&self.out.join("notification.png"))?;
+        self.desktop.notification_screenshot(&self.out.join("notification.png"))?;
         console.leave_enrolment().await?;
         console.show_rows(rows).await?;
         self.picture("inbox.png").await
