@@ -17,7 +17,7 @@ pub const FEATURES: &str = "vidimus/custom-protocol,vidimus/automation,vidimus-g
 /// Where a test that cannot run without third-party files appends a line that says so.
 const NOT_RUN: &str = "VIDIMUS_NOT_RUN";
 
-const STEPS: usize = 13;
+const STEPS: usize = 14;
 
 /// Runs all tests and prints the counts as the very last line.
 pub fn run(root: &Path, options: TestOptions) -> ExitCode {
@@ -58,6 +58,8 @@ fn all_steps(root: &Path, options: TestOptions, progress: &mut Progress, counts:
     progress
         .step("front end: tests", "20 s", || command::run_reading(node.npm(&ui).args(["run", "test"]), |line| counts.add_line(line)))?;
     progress.step("front end: build", "5 s", || command::run(node.npm(&ui).args(["run", "build"])))?;
+    // The main window with hostile code in it: what a test of the windows opens in place of the real one.
+    progress.step("front end: hostile build", "5 s", || command::run(node.npm(&ui).args(["run", "build:hostile"])))?;
 
     progress.step("licences and sources of crates", "5 s", || check_dependencies(root))?;
     progress.step("lints", "4 minutes the first time", || {

@@ -86,6 +86,8 @@ pub async fn outcome_opened(window: WebviewWindow, console: State<'_, Shared>, o
 pub async fn ask_provider(console: State<'_, Shared>, operation: String) -> Result<String, Told> {
     let unknown = || Told::new("E-LINK-1", strings::NOTHING_IN_DOUBT);
     let key = operation.parse().map_err(|_| unknown())?;
+    // A made-up operation would be refused by the gate as well, and leave a record in this person's name.
+    desk::matter(&console, &operation).ok_or_else(unknown)?;
     let client = console.shared().client.clone().ok_or_else(|| Told::new("E-NET-1", strings::GATE_UNREACHABLE))?;
     let report = client.ask_status(&key).await.map_err(|error| Told::of_gate(&error))?;
     Ok(strings::provider_says(&report.answer, &crate::text::literal::one_line(&report.detail)))

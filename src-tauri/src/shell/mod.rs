@@ -6,6 +6,8 @@ mod answer_commands;
 pub mod environment;
 mod main_commands;
 mod notices;
+#[cfg(feature = "automation")]
+mod pages;
 mod review_commands;
 mod schemes;
 mod sheet_commands;
@@ -130,9 +132,18 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
         ])
         .setup(move |app| set_up(app.handle(), &console, &arguments))
         .on_window_event(|window, event| on_window_event(window.app_handle(), window.label(), event))
-        .build(tauri::generate_context!())?;
+        .build(context())?;
     app.run(|_app, _event| {});
     Ok(())
+}
+
+/// What was made at build time: configuration, pages, icons.
+fn context() -> tauri::Context<tauri::Wry> {
+    #[cfg_attr(not(feature = "automation"), expect(unused_mut, reason = "only the automated build changes it"))]
+    let mut context = tauri::generate_context!();
+    #[cfg(feature = "automation")]
+    pages::replace(&mut context);
+    context
 }
 
 fn set_up(app: &AppHandle, console: &Shared, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {

@@ -20,6 +20,10 @@ pub const KEYS: &str = "keys";
 const REVIEW_PREFIX: &str = "review-";
 const ANSWER_PREFIX: &str = "answer-";
 
+/// Where a page's connections to the network would go: a port that only the system may open, and that nobody serves. The policies
+/// let no page send anything; this also stops what they do not govern, a connection opened ahead of a request, and its name lookup.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
 /// Milliseconds after which a window is shown even if its page is not painted.
 const SHOWN_AFTER_MS: u64 = 3_000;
 
@@ -220,7 +224,9 @@ fn trusted<'a>(app: &'a AppHandle, label: &str, scheme: &str, path: &str) -> Bui
 }
 
 fn builder<'a>(app: &'a AppHandle, label: &str, url: WebviewUrl, may_go: impl Fn(&Url) -> bool + Send + 'static) -> Builder<'a> {
+    let nowhere: Url = NOWHERE.parse().unwrap_or_else(|_| unreachable!("a fixed address"));
     WebviewWindowBuilder::new(app, label, url)
+        .proxy_url(nowhere)
         .visible(false)
         .on_navigation(may_go)
         .on_new_window(|_, _| NewWindowResponse::Deny)

@@ -12,6 +12,7 @@ mod denying;
 mod exact;
 mod first_frames;
 mod hostile;
+mod hostile_build;
 mod keyring_faults;
 mod keys;
 mod looks;

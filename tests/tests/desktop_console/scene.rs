@@ -101,8 +101,12 @@ impl Scene {
 
     /// The console, ended by itself at this point.
     pub async fn open_console_cut_at(&self, seam: &str) -> Outcome<Arc<Console>> {
-        let variables = [("VIDIMUS_CONSOLE_SEAM", seam)];
-        let console = Console::start_under(&self.desktop, &self.console_program, &self.profile, "light", &variables).await?;
+        self.open_console_under(&[("VIDIMUS_CONSOLE_SEAM", seam)]).await
+    }
+
+    /// The console with variables in its environment.
+    pub async fn open_console_under(&self, variables: &[(&str, &str)]) -> Outcome<Arc<Console>> {
+        let console = Console::start_under(&self.desktop, &self.console_program, &self.profile, "light", variables).await?;
         Ok(self.hold(console))
     }
 
@@ -297,11 +301,17 @@ pub async fn admit_console(scene: &Scene, founder: &Approver, name: &str, roles:
 /// The same in a theme.
 pub async fn admit_console_in(scene: &Scene, founder: &Approver, name: &str, roles: &[&str], theme: &str) -> Outcome<Arc<Console>> {
     let console = scene.open_console_in(theme).await?;
+    admit_by(scene, founder, &console, name, roles).await?;
+    Ok(console)
+}
+
+/// Enrols a further person at a console that is open, admitted by the founder at the API.
+pub async fn admit_by(scene: &Scene, founder: &Approver, console: &Console, name: &str, roles: &[&str]) -> Outcome {
     console.enrol_waiting(&scene.home.invite(name, roles)?, PIN).await?;
     let admission = founder.client()?.requests(None).await?.requests.into_iter().find(|listed| listed.tool == "gate.roster.change");
     founder.approve(admission.ok_or("no admission waits")?.request, "admin").await?;
     console.key_says("active").await?;
-    Ok(console)
+    Ok(())
 }
 
 /// A further person at the API, admitted by the founder.
