@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use vidimus_core::table::{Executor, Row};
 
-use crate::limits::{EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX, REPEATS_MAX, REPEATS_PER_PROVIDER_MAX};
+use crate::limits::{
+    EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX, QUESTIONS_MAX, QUESTIONS_PER_PROVIDER_MAX, REPEATS_MAX, REPEATS_PER_PROVIDER_MAX,
+};
 
 /// All places.
 pub struct Executions {
     /// What people approved.
     pub payments: Places,
-    /// Writes that are sent again, and questions about outcomes. Nobody approved them, so that agents can make any number of them.
+    /// Questions about what became of payments.
+    pub questions: Places,
+    /// Writes that are sent again or asked about. Nobody approved them, so that agents can make any number of them.
     pub repeats: Places,
 }
 
@@ -20,6 +24,7 @@ impl Default for Executions {
     fn default() -> Executions {
         Executions {
             payments: Places::of(EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX),
+            questions: Places::of(QUESTIONS_MAX, QUESTIONS_PER_PROVIDER_MAX),
             repeats: Places::of(REPEATS_MAX, REPEATS_PER_PROVIDER_MAX),
         }
     }
@@ -106,6 +111,7 @@ mod tests {
         let repeats: Vec<Place> = (0..100).filter_map(|provider| executions.repeats.take(&format!("https://{provider}.example"))).collect();
         assert_eq!(repeats.len(), REPEATS_MAX);
         assert!(executions.payments.take("https://bank.example").is_some());
+        assert!(executions.questions.take("https://bank.example").is_some());
     }
 
     #[test]

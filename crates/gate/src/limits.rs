@@ -100,7 +100,13 @@ pub const EXECUTIONS_MAX: usize = 32;
 /// Those of them at one provider. *Unit*: executions. One that hangs for the whole of its timeout leaves places to all others.
 pub const EXECUTIONS_PER_PROVIDER_MAX: usize = 24;
 
-/// Writes sent again and questions about outcomes at a time. *Unit*: exchanges. Nobody waits for them as for a payment.
+/// Questions about outcomes of payments at a time. *Unit*: exchanges.
+pub const QUESTIONS_MAX: usize = 8;
+
+/// Those of them at one provider. *Unit*: exchanges.
+pub const QUESTIONS_PER_PROVIDER_MAX: usize = 6;
+
+/// Writes sent again or asked about at a time. *Unit*: exchanges. Nobody waits for them as for a payment.
 pub const REPEATS_MAX: usize = 8;
 
 /// Those of them at one provider. *Unit*: exchanges.

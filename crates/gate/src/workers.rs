@@ -100,8 +100,9 @@ enum Done {
 #[derive(Clone, Copy)]
 enum Duty {
     Execute,
-    SendAgain,
     Ask,
+    SendAgain,
+    AskOfWrite,
 }
 
 /// `providers`: of the operations that were due in the round before, whom each goes to.
@@ -114,16 +115,21 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>, providers: &mut HashMap<Opera
     if due.moved > 0 {
         gate.bell.ring_all();
     }
-    let duties = due.to_mint.into_iter().map(|operation| (operation, Duty::Execute));
-    let duties = duties.chain(due.to_send_again.into_iter().map(|operation| (operation, Duty::SendAgain)));
+    let all = [
+        (Duty::Execute, due.to_mint),
+        (Duty::Ask, due.to_ask),
+        (Duty::SendAgain, due.to_send_again),
+        (Duty::AskOfWrite, due.to_ask_of_writes),
+    ];
     // Nothing that has an effect begins without signed heads of this log. What is approved waits; what has run out still ends.
     let may_begin = gate.may_begin();
-    let duties = duties.filter(|_| may_begin);
     let mut known = std::mem::take(providers);
-    for (operation, duty) in duties.chain(due.to_ask.into_iter().map(|operation| (operation, Duty::Ask))) {
+    for (operation, duty) in all.into_iter().flat_map(|(duty, operations)| operations.into_iter().map(move |operation| (operation, duty))) {
         let places = match duty {
+            Duty::Execute | Duty::SendAgain if !may_begin => continue,
             Duty::Execute => &gate.executions.payments,
-            Duty::SendAgain | Duty::Ask => &gate.executions.repeats,
+            Duty::Ask => &gate.executions.questions,
+            Duty::SendAgain | Duty::AskOfWrite => &gate.executions.repeats,
         };
         if !places.has_room() || !busy.begin(operation) {
             continue;
@@ -144,7 +150,7 @@ async fn round(gate: &Arc<Gate>, busy: &Arc<Busy>, providers: &mut HashMap<Opera
             let done = match duty {
                 Duty::Execute => execute(&gate, operation).await,
                 Duty::SendAgain => send_again(&gate, operation).await,
-                Duty::Ask => ask(&gate, operation).await,
+                Duty::Ask | Duty::AskOfWrite => ask(&gate, operation).await,
             };
             let done = done.unwrap_or_else(|rejection| {
                 report("an operation was not carried on; a later round looks again", rejection);

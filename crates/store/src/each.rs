@@ -48,6 +48,34 @@ pub(crate) fn keys(db: &Connection, sql: &str, before_ms: i64) -> Result<Vec<Str
     list(db, sql, params![before_ms, SWEEP_ROWS_MAX as i64], |row| row.get::<_, String>(0))
 }
 
+/// How far the rounds have come in what stays where it is when a round has looked at it. Each round goes on behind the one before
+/// it and begins again at the end, so that no number of rows that nobody can move keeps the others from their turn.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Turns {
+    /// Behind this row: approved payments that need a token.
+    pub(crate) to_mint: i64,
+    /// Behind this row: payments in doubt.
+    pub(crate) payments: i64,
+    /// Behind this row: writes in doubt. Agents make them without anybody's approval, so they never share a turn with payments.
+    pub(crate) writes: i64,
+}
+
+/// The keys of the rows whose turn it is, and the row behind which the next turn begins. The statement gives key and row number of
+/// what lies behind `?3`, in the order of the row numbers.
+pub(crate) fn keys_in_turn(db: &Connection, sql: &str, before_ms: i64, after: i64) -> Result<(Vec<String>, i64), StoreError> {
+    let read = |after: i64, limit: usize| {
+        list(db, sql, params![before_ms, limit as i64, after], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))
+    };
+    let mut found = read(after, SWEEP_ROWS_MAX)?;
+    if found.len() < SWEEP_ROWS_MAX && after > 0 {
+        let from_the_start = read(0, SWEEP_ROWS_MAX - found.len())?;
+        found.extend(from_the_start.into_iter().filter(|(_, row)| *row <= after));
+    }
+    // Where a turn takes everything, the next one has no need to go on anywhere.
+    let next = found.get(SWEEP_ROWS_MAX - 1).map_or(0, |(_, row)| *row);
+    Ok((found.into_iter().map(|(key, _)| key).collect(), next))
+}
+
 /// The operation of a key.
 pub(crate) fn operation(db: &Connection, key: &str) -> Result<StoredOperation, StoreError> {
     let parsed = key.parse().map_err(|_| StoreError::corrupt("operations.operation"))?;

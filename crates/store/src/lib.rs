@@ -122,6 +122,7 @@ pub struct Store {
     engine: Arc<engine::Engine>,
     untold: Arc<untold::Untold>,
     tables: Arc<table_changes::TablesRead>,
+    turns: Arc<std::sync::Mutex<each::Turns>>,
 }
 
 impl Store {
@@ -132,7 +133,7 @@ impl Store {
     }
 
     fn around(engine: Arc<engine::Engine>) -> Store {
-        Store { engine, untold: Arc::default(), tables: Arc::default() }
+        Store { engine, untold: Arc::default(), tables: Arc::default(), turns: Arc::default() }
     }
 
     /// The newest durable head, and every change of it. A watcher may skip heads, and never sees one that a crash undoes.

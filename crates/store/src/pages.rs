@@ -152,7 +152,9 @@ pub(crate) fn look_again(tx: &Tx<'_>, operation: &OperationKey, at: Timestamp) -
 
 fn due_pages(db: &Connection, now: Timestamp) -> Result<Vec<Page>, StoreError> {
     let now: i64 = db.prepare_cached("SELECT max(now_ms, ?1) FROM clock")?.query_row([now.as_ms()], |row| row.get(0))?;
-    let due = list(db, "SELECT * FROM pages WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2", params![now, PAGES_PER_ROUND_MAX], read_page)?;
+    // Agents make writes in doubt without anybody's approval: those wait behind whatever is about payments.
+    let sql = "SELECT * FROM pages WHERE due_at <= ?1 ORDER BY reason = 'write_unknown', due_at LIMIT ?2";
+    let due = list(db, sql, params![now, PAGES_PER_ROUND_MAX], read_page)?;
     due.into_iter().map(|page| Ok(Page { state: state_of(db, &page)?, ..page })).collect()
 }
 

@@ -276,7 +276,7 @@ CREATE TABLE operations (
     CHECK ((result IS NULL) = (result_sha256 IS NULL)),
     CHECK ((ended_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'partial', 'not_happened', 'not_started')))
 ) STRICT;
-CREATE INDEX operations_open ON operations (state) WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation');
+CREATE INDEX operations_open ON operations (state, kind) WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation');
 CREATE TRIGGER final_operation_never_changes BEFORE UPDATE OF state, attempt, result ON operations
     WHEN OLD.state IN ('succeeded', 'failed', 'partial', 'not_happened', 'not_started')
     BEGIN SELECT RAISE(ABORT, 'a final operation never changes'); END;

@@ -1,5 +1,7 @@
 //! What time does by itself: requests expire, leases run out, outcomes in doubt are tried again or handed to a person.
 
+use std::sync::PoisonError;
+
 use rusqlite::{Connection, params};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, NextStep, OperationInput, OperationKey};
@@ -7,7 +9,7 @@ use vidimus_core::record::RecordType;
 use vidimus_core::table::{Idempotency, Row};
 use vidimus_core::time::Timestamp;
 
-use crate::each::{self, Swept};
+use crate::each::{self, Swept, Turns};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::escalations::{self, TO_ESCALATE};
@@ -33,8 +35,10 @@ pub struct Due {
     pub to_mint: Vec<OperationKey>,
     /// Writes in doubt that are to be sent again under their key.
     pub to_send_again: Vec<OperationKey>,
-    /// Operations whose provider is to be asked what became of them.
+    /// Payments whose provider is to be asked what became of them.
     pub to_ask: Vec<OperationKey>,
+    /// Writes whose provider is to be asked what became of them.
+    pub to_ask_of_writes: Vec<OperationKey>,
     /// Rows that this sweep moved.
     pub moved: usize,
     /// Rows that cannot be read back, by kind and key: the others go on, these need an operator.
@@ -46,12 +50,14 @@ impl Store {
     pub async fn due(&self, moment: Moment) -> Result<Due, StoreError> {
         let in_force = self.engine.gate_in_force();
         let known = in_force.clone();
-        let swept = if self.engine.read(move |db| anything_over(db, &known, moment.now)).await? {
-            self.engine.write(moment, Rank::Plain, sweep).await?
+        let turns = *self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let swept = if self.engine.read(move |db| anything_over(db, &known, moment.now, turns)).await? {
+            self.engine.write(moment, Rank::Plain, move |tx| sweep(tx, turns)).await?
         } else {
             Swept::default()
         };
-        let mut due = self.engine.read(move |db| due(db, &in_force, moment.now)).await?;
+        let (mut due, turns) = self.engine.read(move |db| due(db, &in_force, moment.now, turns)).await?;
+        *self.turns.lock().unwrap_or_else(PoisonError::into_inner) = turns;
         due.moved = swept.moved;
         due.corrupt.extend(swept.corrupt);
         due.corrupt.sort();
@@ -106,17 +112,20 @@ const OVER_REQUESTS: &str = "SELECT request FROM requests WHERE state IN ('pendi
 const OVER_LEASES: &str =
     "SELECT operation FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'executing'
     AND (lease_until <= ?1 OR lease_until IS NULL) LIMIT ?2";
-const UNKNOWN: &str =
-    "SELECT operation FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown'
-    AND next_at <= ?1 LIMIT ?2";
+const PAYMENTS_IN_DOUBT: &str = "SELECT operation, rowid FROM operations
+    WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown' AND kind = 'money'
+      AND next_at <= ?1 AND rowid > ?3 ORDER BY rowid LIMIT ?2";
+const WRITES_IN_DOUBT: &str = "SELECT operation, rowid FROM operations
+    WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown' AND kind = 'write'
+      AND next_at <= ?1 AND rowid > ?3 ORDER BY rowid LIMIT ?2";
 const ALL_UNKNOWN: &str =
     "SELECT * FROM operations WHERE state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND state = 'unknown'";
 /// A token that is still good belongs to an executor that has it; only its end makes the operation due again.
-const TO_MINT: &str = "SELECT operation FROM operations JOIN requests USING (request)
+const TO_MINT: &str = "SELECT operation, operations.rowid FROM operations JOIN requests USING (request)
     WHERE operations.state IN ('reserved', 'executing', 'unknown', 'needs_reconciliation') AND operations.state = 'reserved'
       AND requests.state = 'approved' AND mint_at <= ?1 AND orphaned_until IS NULL AND NOT EXISTS
         (SELECT 1 FROM tokens WHERE tokens.request = operations.request AND tokens.state = 'minted' AND tokens.expires_at > ?1)
-    ORDER BY mint_at LIMIT ?2";
+      AND operations.rowid > ?3 ORDER BY operations.rowid LIMIT ?2";
 
 /// An outcome in doubt is looked at no later than its row says, counted from this start: no column lets it wait for ever.
 fn look_again_in_time(tx: &mut Tx<'_>) -> Result<(), StoreError> {
@@ -137,25 +146,37 @@ pub(crate) fn store_now(db: &Connection, now: Timestamp) -> Result<i64, StoreErr
     Ok(db.prepare_cached("SELECT max(now_ms, ?1) FROM clock")?.query_row([now.as_ms()], |row| row.get(0))?)
 }
 
-fn anything_over(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<bool, StoreError> {
+fn anything_over(db: &Connection, in_force: &GateInForce, now: Timestamp, turns: Turns) -> Result<bool, StoreError> {
     let now = store_now(db, now)?;
     if recoveries::any_due(db, now)? || in_force.known().is_some_and(|gate| gate.unfollowed.is_some()) {
         return Ok(true);
     }
-    for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN] {
-        // An unknown outcome is looked at in every sweep: whether it may be attempted again is a matter of the row.
-        if db.prepare_cached(sql)?.exists(params![now, 1])? && (sql != UNKNOWN || gives_up(db, in_force, now)?) {
+    for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE] {
+        if db.prepare_cached(sql)?.exists(params![now, 1])? {
             return Ok(true);
         }
     }
-    Ok(false)
+    gives_up(db, in_force, now, turns)
+}
+
+/// The outcomes in doubt whose turn it is, payments first, and the turns after it. Whether they may be attempted again is a matter of
+/// their rows, so they are looked at in every round.
+fn in_doubt(db: &Connection, now: i64, turns: Turns) -> Result<(Vec<String>, Turns), StoreError> {
+    let (mut keys, payments) = each::keys_in_turn(db, PAYMENTS_IN_DOUBT, now, turns.payments)?;
+    let (of_writes, writes) = each::keys_in_turn(db, WRITES_IN_DOUBT, now, turns.writes)?;
+    keys.extend(of_writes);
+    Ok((keys, Turns { payments, writes, ..turns }))
 }
 
 /// Whether an unknown outcome is to be handed to a person now.
-fn gives_up(db: &Connection, in_force: &GateInForce, now: i64) -> Result<bool, StoreError> {
+fn gives_up(db: &Connection, in_force: &GateInForce, now: i64, turns: Turns) -> Result<bool, StoreError> {
+    let (keys, _) = in_doubt(db, now, turns)?;
+    if keys.is_empty() {
+        return Ok(false);
+    }
     let Some(gate) = in_force.gate(db)? else { return Ok(false) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
-    for key in each::keys(db, UNKNOWN, now)? {
+    for key in keys {
         let next = each::operation(db, &key).and_then(|stored| next_step(LogView::of(db), now_at, &gate, &stored));
         match next {
             Ok(NextStep::GiveUp) => return Ok(true),
@@ -168,7 +189,7 @@ fn gives_up(db: &Connection, in_force: &GateInForce, now: i64) -> Result<bool, S
     Ok(false)
 }
 
-fn sweep(tx: &mut Tx<'_>) -> Result<Swept, StoreError> {
+fn sweep(tx: &mut Tx<'_>, turns: Turns) -> Result<Swept, StoreError> {
     let mut swept = Swept::default();
     expire_requests(tx, &mut swept)?;
     orphans::end(tx, &mut swept)?;
@@ -179,7 +200,7 @@ fn sweep(tx: &mut Tx<'_>) -> Result<Swept, StoreError> {
         end_lease(tx, &stored, "the lease ran out before an answer came")?;
         Ok(1)
     })?;
-    hand_over(tx, &mut swept)?;
+    hand_over(tx, &mut swept, turns)?;
     swept.each(tx, "the recoveries after", &["their announcements".to_owned()], |tx, _| recoveries::take_effect(tx))?;
     swept.each(tx, "what waits under", &["the roster in force".to_owned()], |tx, _| certain(roster_changes::go_on_following(tx)))?;
     Ok(swept)
@@ -223,9 +244,9 @@ fn end_lease(tx: &mut Tx<'_>, stored: &StoredOperation, why: &str) -> Result<(),
 }
 
 /// Outcomes that neither an attempt nor a question can settle go to a person.
-fn hand_over(tx: &mut Tx<'_>, swept: &mut Swept) -> Result<(), StoreError> {
+fn hand_over(tx: &mut Tx<'_>, swept: &mut Swept, turns: Turns) -> Result<(), StoreError> {
     let gate = tx.gate()?;
-    let unknown = each::keys(tx.db, UNKNOWN, tx.now.as_ms())?;
+    let (unknown, _) = in_doubt(tx.db, tx.now.as_ms(), turns)?;
     swept.each(tx, "operation", &unknown, |tx, key| {
         let stored = each::operation(tx.db, key)?;
         if let Kind::Money(request) = stored.kind
@@ -286,32 +307,35 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
 }
 
 /// Operations that need a token or are to be sent again, and operations that are to be asked about.
-fn due(db: &Connection, in_force: &GateInForce, now: Timestamp) -> Result<Due, StoreError> {
+fn due(db: &Connection, in_force: &GateInForce, now: Timestamp, turns: Turns) -> Result<(Due, Turns), StoreError> {
     let now = store_now(db, now)?;
     let mut due = Due::default();
-    for key in each::keys(db, TO_MINT, now)? {
+    let (approved, to_mint) = each::keys_in_turn(db, TO_MINT, now, turns.to_mint)?;
+    for key in approved {
         match key.parse() {
             Ok(operation) => due.to_mint.push(operation),
             Err(_) => due.corrupt.push(each::named("operation", &key, &StoreError::corrupt("operations.operation"))),
         }
     }
-    let unknown = each::keys(db, UNKNOWN, now)?;
+    let (unknown, next) = in_doubt(db, now, turns)?;
+    let next = Turns { to_mint, ..next };
     if unknown.is_empty() {
-        return Ok(due);
+        return Ok((due, next));
     }
-    let Some(gate) = in_force.gate(db)? else { return Ok(due) };
+    let Some(gate) = in_force.gate(db)? else { return Ok((due, next)) };
     let now_at = Timestamp::from_ms(now).map_err(|_| StoreError::corrupt("clock.now_ms"))?;
     for key in unknown {
         match next_of(db, now_at, &gate, &key) {
             Ok((stored, NextStep::AttemptAgain)) if stored.kind == Kind::Write => due.to_send_again.push(stored.operation),
             Ok((stored, NextStep::AttemptAgain)) => due.to_mint.push(stored.operation),
+            Ok((stored, NextStep::AskStatus)) if stored.kind == Kind::Write => due.to_ask_of_writes.push(stored.operation),
             Ok((stored, NextStep::AskStatus)) => due.to_ask.push(stored.operation),
             Ok((_, NextStep::GiveUp)) => {}
             Err(error) if error.is_of_one_row() => due.corrupt.push(each::named("operation", &key, &error)),
             Err(error) => return Err(error),
         }
     }
-    Ok(due)
+    Ok((due, next))
 }
 
 /// What is to be done now about an operation in doubt; nothing while a token for its next attempt is out.
@@ -346,7 +370,17 @@ mod tests {
     fn what_is_asked_all_the_time_looks_through_no_table() {
         let mut db = Connection::open_in_memory().expect("a database");
         migrations::migrate(&mut db).expect("the schema");
-        for sql in [OVER_REQUESTS, OVER_LEASES, OVER_ORPHANS, TO_ESCALATE, UNKNOWN, ALL_UNKNOWN, TO_MINT, WAITING_OF_AGENT] {
+        for sql in [
+            OVER_REQUESTS,
+            OVER_LEASES,
+            OVER_ORPHANS,
+            TO_ESCALATE,
+            PAYMENTS_IN_DOUBT,
+            WRITES_IN_DOUBT,
+            ALL_UNKNOWN,
+            TO_MINT,
+            WAITING_OF_AGENT,
+        ] {
             let plan = format!("EXPLAIN QUERY PLAN {sql}");
             let mut statement = db.prepare(&plan).expect(sql);
             let values = vec![0_i64; statement.parameter_count()];

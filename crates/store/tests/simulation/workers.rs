@@ -107,7 +107,7 @@ async fn sweep(world: &Rc<World>) -> Result<(), Cut> {
             });
         }
     }
-    for operation in due.to_ask {
+    for operation in due.to_ask.into_iter().chain(due.to_ask_of_writes) {
         if world.busy.borrow_mut().insert(operation) {
             let world = Rc::clone(world);
             world.tasks.clone().spawn(Home::Gate, async move {

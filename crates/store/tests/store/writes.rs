@@ -3,10 +3,12 @@
 use vidimus_core::code::Code;
 use vidimus_core::operation::{Answer, OperationKey, OperationState};
 use vidimus_core::time::Timestamp;
+use vidimus_store::limits::SWEEP_ROWS_MAX;
 use vidimus_store::*;
 
-use crate::fixture::{Gate, TABLE, name};
+use crate::fixture::{Approver, Gate, TABLE, name};
 use crate::forged::forge;
+use crate::operations::{answer, at_work, state};
 
 const KEY: &str = "ticket-7-tags-00001";
 const ARGS: &str = r#"{"ticket":"7","tags":["vip"]}"#;
@@ -139,13 +141,18 @@ async fn a_write_obeys_the_lists_and_the_row() {
 
 /// A gate whose `tag` row says that its provider knows keys for an hour, and takes three attempts.
 async fn keyed() -> (Gate, vidimus_core::table::Table) {
+    let (gate, table, ..) = keyed_with_people().await;
+    (gate, table)
+}
+
+async fn keyed_with_people() -> (Gate, vidimus_core::table::Table, Approver, Approver) {
     let toml = TABLE.replacen(
         "receipt = \"/id\"\n[row.executor]\nkind = \"http\"\nmethod = \"PUT\"\nurl = \"http://127.0.0.1:9/tags\"\n",
         "receipt = \"/id\"\nidempotency = \"key\"\nkey_valid_s = 3600\nattempts_max = 3\n[row.executor]\nkind = \"http\"\nmethod = \"PUT\"\nurl = \"http://127.0.0.1:9/tags\"\nidempotency_header = \"Idempotency-Key\"\n",
         1,
     );
     let table = vidimus_core::table::Table::parse(&toml).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let (mut gate, ..) = Gate::with_people().await;
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
     assert_ne!(table.digest(), gate.table.digest());
     let (digest, text) = (table.digest(), toml.replace('\'', "''"));
     forge(
@@ -153,7 +160,7 @@ async fn keyed() -> (Gate, vidimus_core::table::Table) {
         &format!("INSERT INTO effect_tables (table_sha256, toml) VALUES ('{digest}', '{text}'); UPDATE gate SET table_sha256 = '{digest}'"),
     );
     gate.table = table.clone();
-    (gate, table)
+    (gate, table, bea, cem)
 }
 
 async fn ended(gate: &Gate, operation: OperationKey, attempt: u32, answer: Answer) -> AnswerOutcome {
@@ -250,4 +257,31 @@ async fn a_write_in_doubt_is_not_sent_again_for_whoever_may_no_more_nor_after_it
     ended(&gate, operation, 2, Answer::Done).await;
     forge(&mut gate, "UPDATE operations SET state = 'unknown', next_at = 0, ended_at = NULL WHERE kind = 'write'");
     assert_eq!(again(&gate, operation).await, None, "the log has it done");
+}
+
+#[tokio::test]
+async fn writes_in_doubt_keep_no_payment_from_its_turn_and_none_of_themselves_for_ever() {
+    let (gate, _, bea, cem) = keyed_with_people().await;
+    let mut all = Vec::new();
+    for number in 0..=SWEEP_ROWS_MAX {
+        let args = format!(r#"{{"customer":"{number}","label":"vip"}}"#);
+        let operation = sent(intent(&gate, Some(&format!("a-call-of-its-own-{number}")), &args).await);
+        ended(&gate, operation, 1, Answer::Unclear).await;
+        all.push(operation);
+    }
+    gate.advance_s(10);
+    let (_, payment) = at_work(&gate, &bea, &cem, "wire").await;
+    answer(&gate, payment, 1, Answer::Unclear).await;
+    // Nobody takes the writes on, and the payment is handed to a person all the same.
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").moved, 1);
+    assert_eq!(state(&gate, payment).await.0, OperationState::NeedsReconciliation);
+    let first = &gate.store.due_pages(gate.moment()).await.expect("pages")[0];
+    assert_eq!(first.operation, Some(payment), "and its page is the first");
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let due = gate.store.due(gate.moment()).await.expect("a sweep").to_send_again;
+        assert_eq!(due.len(), SWEEP_ROWS_MAX);
+        seen.extend(due);
+    }
+    assert_eq!(seen.len(), all.len(), "two rounds have looked at every one");
 }

@@ -330,7 +330,7 @@ impl World {
         for operation in due.to_mint {
             self.execute(gate, operation, provider).await;
         }
-        for operation in due.to_ask {
+        for operation in due.to_ask.into_iter().chain(due.to_ask_of_writes) {
             let known = provider.lock().expect("nobody panics with it").keys.contains(&operation);
             let answer = if known {
                 StatusAnswer::Found { result: r#"{"id":"done"}"#.to_owned() }
