@@ -28,6 +28,9 @@ use crate::text::time;
 /// Sent, and nothing came back.
 pub const UNCONFIRMED: &str = "E-NET-2";
 
+/// Sent, and what came back is not the gate's word.
+const UNVERIFIED: &str = "E-DEC-9";
+
 /// What the page hands over. Rust believes none of it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -96,7 +99,8 @@ pub async fn decide(console: &Arc<Console>, request: &str, decision: Decision) -
     let mut reviews = console.reviews();
     let Some(review) = reviews.get_mut(request) else { return Outcome::says(strings::NOT_OPEN) };
     review.in_flight = false;
-    if !matches!(&result, Err(told) if told.id == UNCONFIRMED) {
+    // What a bad receipt leaves is as unknown as what no receipt leaves.
+    if !matches!(&result, Err(told) if [UNCONFIRMED, UNVERIFIED].contains(&told.id)) {
         review.unconfirmed_until_ms = None;
     }
     match result {

@@ -1,13 +1,13 @@
 //! What keeps approving, or deciding at all, from being possible now; each in words.
 
-use crate::console::{Console, GateState, KeyState};
+use crate::console::{Console, GateState, KeyState, Standing};
 use crate::errors::Told;
 use crate::limits::ARM_MS;
 use crate::review::acts;
 use crate::review::card::Card;
 use crate::review::decide::UNCONFIRMED;
-use crate::review::sections;
 use crate::review::{GateSays, Panel, Review};
+use crate::review::{permission, sections};
 use crate::strings;
 use crate::text::time;
 
@@ -81,6 +81,8 @@ pub fn ended(console: &Console, request: &str, state: &str) -> String {
         Some((name, time::hour_minute(found.at_ms, &console.zone)))
     };
     let words = match state {
+        "approved" => decided("approve").map(|(name, at)| strings::approved_already(&name, &at)),
+        "consumed" => decided("approve").map(|(name, at)| strings::sent_after(&strings::approved_already(&name, &at))),
         "denied" => decided("deny").map(|(name, at)| strings::denied_by(&name, &at)),
         "revoked" => decided("revoke").map(|(name, at)| strings::revoked_by(&name, &at)),
         "withdrawn" => {
@@ -95,8 +97,19 @@ pub fn ended(console: &Console, request: &str, state: &str) -> String {
 /// The connection, the key, and whether this person may decide.
 pub fn standing_locks(console: &Console, card: &Card) -> Vec<Told> {
     let mut found = connection_locks(console);
-    found.extend(console.standing().and_then(|standing| card.role_of(&standing).err()));
+    if let Some(standing) = console.standing()
+        && let Err(told) = card.role_of(&standing)
+    {
+        found.push(with_who_can(told, card, &standing, &[]));
+    }
     found
+}
+
+/// The same with the names of those who may decide instead: nobody is left to guess whom to ask.
+fn with_who_can(told: Told, card: &Card, standing: &Standing, given: &[String]) -> Told {
+    let Some(frozen) = &card.frozen else { return told };
+    let names = permission::who_can(frozen, card.listed.escalated, standing, given);
+    Told::new(told.id, format!("{} {}", told.text, strings::who_can(&names)))
 }
 
 /// The connection and the key.
@@ -132,7 +145,16 @@ pub fn connection_locks(console: &Console) -> Vec<Told> {
 /// Who gave an approval does not give the next.
 fn own_approval(console: &Console, review: &Review) -> Option<Told> {
     let decisions = console.read(|mirror| mirror.decisions(&review.card.listed.request))?;
-    acts::stands(console, &decisions).then(|| Told::new("E-DEC-4", strings::OWN_APPROVAL))
+    if !acts::stands(console, &decisions) {
+        return None;
+    }
+    let told = Told::new("E-DEC-4", strings::OWN_APPROVAL);
+    let given: Vec<String> =
+        decisions.iter().filter(|decision| decision.decision == "approve").map(|decision| decision.approver.clone()).collect();
+    Some(match console.standing() {
+        Some(standing) => with_who_can(told, &review.card, &standing, &given),
+        None => told,
+    })
 }
 
 /// A decision that may still arrive is not given again.

@@ -11,6 +11,8 @@ pub mod decide;
 #[cfg(test)]
 mod exact_tests;
 pub mod locks;
+#[cfg(test)]
+mod never_tests;
 pub mod offsets;
 pub mod page;
 pub mod panels;

@@ -8,6 +8,7 @@ use vidimus_core::ids::Name;
 use crate::console::Standing;
 use crate::errors::Told;
 use crate::strings;
+use crate::text::literal::one_line;
 
 /// The role in which the person approves: of those in which they may, one that still lacks somebody. `given` are the roles of the
 /// approvals that stand; an approval in a role that has enough would count for nothing.
@@ -24,6 +25,18 @@ pub fn role_to_approve(frozen: &FrozenRequest, escalated: bool, standing: &Stand
         }
     }
     role_of(frozen, escalated, standing)
+}
+
+/// Who else may decide it, by name. `given` are the ids of those who approved already.
+pub fn who_can(frozen: &FrozenRequest, escalated: bool, standing: &Standing, given: &[String]) -> Vec<String> {
+    let others = standing.roster.persons.iter().filter(|person| person.person != standing.person.person);
+    let open = others.filter(|person| !given.contains(&person.person.to_string()));
+    let roster = &standing.roster;
+    let may = open.filter(|person| {
+        let mut held = person.roles.iter();
+        held.any(|role| may_decide(&person.person, role, frozen, escalated, roster).is_ok())
+    });
+    may.map(|person| one_line(&person.name)).collect()
 }
 
 /// The role in which the person decides, or why they cannot.

@@ -82,6 +82,9 @@ pub fn loosens(member: &str, from: &Json, to: &Json) -> bool {
         "business" | "salient" | "facts" | "triggers" | "fields" => !gone(from, to).is_empty(),
         "no_effect_statuses" | "tools" | "callback_hosts" => !gone(to, from).is_empty(),
         "caps" => caps_loosened(from, to),
+        "executor" => redirected(from, to),
+        // Where there was no question before, one more is only asked.
+        "status" => !from.is_null() && (to.is_null() || redirected(from, to)),
         "state" | "receipt" | "hits" | "definition_sha256" => to.is_null(),
         _ => false,
     }
@@ -125,6 +128,16 @@ fn caps_loosened(from: &Json, to: &Json) -> bool {
         (Json::Number(_), _) => number(to) > number(from),
         (Json::Bool(_) | Json::String(_) | Json::Array(_), _) => from != to,
     }
+}
+
+/// Something besides the time that an answer may take: calls, or questions about them, go elsewhere or with another credential.
+fn redirected(from: &Json, to: &Json) -> bool {
+    let rest = |json: &Json| -> Vec<(String, Option<Vec<u8>>)> {
+        let Json::Object(members) = json else { return vec![(String::new(), json.canonical().ok())] };
+        let members = members.iter().filter(|(name, _)| name.as_str() != "timeout_s");
+        members.map(|(name, value)| (name.clone(), value.canonical().ok())).collect()
+    };
+    rest(from) != rest(to)
 }
 
 /// Both values in words; of two lists of texts only what comes and what goes.
@@ -239,6 +252,10 @@ mod tests {
         vidimus_core::json::parse(text.as_bytes(), &vidimus_core::json::Limits::MONEY).unwrap()
     }
 
+    const HTTP: &str = r#"{"credential":"env:VIDIMUS_CREDENTIAL_SHOP","idempotency_header":"Idempotency-Key","kind":"http",
+        "method":"POST","timeout_s":10,"url":"https://shop.example/refunds"}"#;
+    const STATUS: &str = r#"{"credential":"env:VIDIMUS_CREDENTIAL_SHOP","url":"https://shop.example/refunds/{operation}"}"#;
+
     #[test]
     fn what_asks_less_of_people_is_marked() {
         let cases = [
@@ -268,6 +285,14 @@ mod tests {
             ("tools", r#"["a"]"#, r#"["a","b"]"#, true),
             ("tools", r#"["a","b"]"#, r#"["a"]"#, false),
             ("business", r#"["a","b"]"#, r#"["a"]"#, true),
+            ("executor", HTTP, &HTTP.replace("shop.example", "shop-example.net"), true),
+            ("executor", HTTP, &HTTP.replace("CREDENTIAL_SHOP", "CREDENTIAL_BANK"), true),
+            ("executor", HTTP, r#"{"kind":"mcp","timeout_s":10,"upstream":"shop"}"#, true),
+            ("executor", HTTP, &HTTP.replace("10", "20"), false),
+            ("status", STATUS, "null", true),
+            ("status", STATUS, &STATUS.replace("shop.example", "shop-example.net"), true),
+            ("status", STATUS, &STATUS.replace("CREDENTIAL_SHOP", "CREDENTIAL_BANK"), true),
+            ("status", "null", STATUS, false),
             ("undo", r#""x""#, r#""y""#, false),
             ("log_full_body", "false", "true", true),
         ];

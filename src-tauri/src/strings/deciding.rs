@@ -123,6 +123,15 @@ pub fn role_missing(needed: &str, held: &str) -> String {
     format!("You cannot decide this: it needs the role {needed}. You have: {held}.")
 }
 
+/// After why a person cannot decide: whom to ask.
+pub fn who_can(names: &[String]) -> String {
+    match names {
+        [] => "Nobody else holds what it takes now.".to_owned(),
+        [one] => format!("{one} can."),
+        [first @ .., last] => format!("{} or {last} can.", first.join(", ")),
+    }
+}
+
 pub fn signing(at: &str) -> String {
     format!("Signing on this computer, {at}")
 }

@@ -99,6 +99,15 @@ pub fn expired(at: &str) -> String {
     format!("Expired at {at}. It was not executed.")
 }
 
+pub fn approved_already(who: &str, at: &str) -> String {
+    format!("{who} approved this at {at}.")
+}
+
+/// After who approved it.
+pub fn sent_after(approved: &str) -> String {
+    format!("{approved} It has been sent.")
+}
+
 pub fn denied_by(who: &str, at: &str) -> String {
     format!("{who} denied this at {at}. It was not executed.")
 }

@@ -154,6 +154,50 @@ mod tests {
         assert!(!document.content_security_policy.contains("unsafe"));
     }
 
+    /// Nothing lies over anything else, least of all over what has the focus: all stands in the page's own flow.
+    #[test]
+    fn nothing_is_laid_over_the_page() {
+        for over in ["position: fixed", "position: sticky", "z-index", "popover", "::backdrop"] {
+            assert!(!STYLE.contains(over), "`{over}` would lie over something");
+        }
+        // The bar inside the button that is held, and what only a screen reader reads.
+        assert_eq!(STYLE.matches("position: absolute").count(), 2);
+        for over in ["showModal", "alert(", "confirm(", "prompt(", "showPopover"] {
+            assert!(
+                [REVIEW_SCRIPT, ANSWER_SCRIPT, SHEET_SCRIPT].iter().all(|script| !script.contains(over)),
+                "`{over}` would lie over the page"
+            );
+        }
+    }
+
+    /// Nothing of an argument may be cut, folded or scrolled away in a box of its own: what cuts or scrolls is named here.
+    #[test]
+    fn the_style_cuts_nothing_and_scrolls_only_the_page() {
+        for cuts in
+            ["text-overflow", "ellipsis", "line-clamp", "…", "content-visibility", "overflow: clip", "zoom:", "-webkit-mask", "opacity: 0"]
+        {
+            assert!(!STYLE.contains(cuts), "`{cuts}` would hide a part");
+        }
+        let rules = STYLE.split('}').filter_map(|rule| rule.rsplit_once('{').map(|(selector, body)| (selector.trim(), body)));
+        let mut scrolling: Vec<&str> = Vec::new();
+        for (selector, body) in rules {
+            let selector = selector.rsplit(['{', '\n']).next().unwrap_or(selector).trim();
+            let declared = body.split(';').map(str::trim);
+            for declaration in declared {
+                let (name, value) = declaration.split_once(':').unwrap_or((declaration, ""));
+                let cuts = ["overflow", "overflow-x", "overflow-y", "max-height"].contains(&name.trim())
+                    && !["visible", "none"].contains(&value.trim());
+                let gone = name.trim() == "display" && value.contains("none");
+                if cuts || gone {
+                    scrolling.push(selector);
+                }
+            }
+        }
+        scrolling.dedup();
+        // The page itself, the docked row of the decision, what only a screen reader reads, the rows of the hex view, what is not there.
+        assert_eq!(scrolling, ["[hidden]", ".out-of-sight", "main", "pre.hex", ".decision", ".decision .why p:empty"]);
+    }
+
     #[test]
     fn scripts_and_style_stay_text_of_their_elements() {
         for part in [STYLE, REVIEW_SCRIPT, ANSWER_SCRIPT, SHEET_SCRIPT] {

@@ -171,7 +171,13 @@ if (answer) {
   answer.addEventListener("drop", (event) => event.preventDefault());
   const check = own(() => { if (given() !== "") call("review_answer", { nonce, answer: given() }).then((outcome) => { message(outcome.message); refresh(); }, () => message(page.silent)); });
   answer.addEventListener("change", check);
-  one("#options").addEventListener("change", check);
+  /* By the arrow keys every choice on the way is chosen: what counts is where one leaves, or presses Enter or Space. */
+  const options = one("#options");
+  let pointed = false;
+  options.addEventListener("pointerdown", own(() => { pointed = true; }));
+  options.addEventListener("change", own((event) => { if (pointed) check(event); pointed = false; }));
+  options.addEventListener("focusout", own((event) => { if (!options.contains(event.relatedTarget)) check(event); }));
+  options.addEventListener("keyup", own((event) => { if (event.key === "Enter" || event.key === " ") check(event); }));
   on("#pick", () => { const options = one("#options"); options.hidden = !options.hidden; one("#answer-field").hidden = !options.hidden; });
 }
 holdable("#hold", () => !latest.can_approve, (held) => decide("approve", held, false));

@@ -5,6 +5,7 @@
 
 mod admission;
 mod approving;
+mod by_keys;
 mod cut_decisions;
 mod cut_keys;
 mod cut_line;
