@@ -242,6 +242,7 @@ const CASES: &[Case] = &[
     ),
     ("idempotency that is none", &[("idempotency = \"key\"", "idempotency = \"yes\"")]),
     ("a key without header", &[("idempotency_header = \"Idempotency-Key\"\n", "")]),
+    ("a key that is forgotten before an attempt ends", &[("key_valid_s = 3600", "key_valid_s = 10")]),
     ("a header that is taken", &[("idempotency_header = \"Idempotency-Key\"", "idempotency_header = \"Authorization\"")]),
     ("a status without a read", &[("idempotency = \"key\"\nkey_valid_s = 3600", "idempotency = \"status\"")]),
     (

@@ -300,7 +300,7 @@ pub(crate) fn next_step(log: LogView<'_>, now: Timestamp, gate: &GateState, stor
         Kind::Write => writes_again::still_holds(log, gate, stored, &on_record)?,
     };
     let key_valid = match &row.idempotency {
-        Idempotency::Key { .. } => on_record.first_redeemed_at.and_then(|at| key_ends_at(row, at)).is_some_and(|end| now < end),
+        Idempotency::Key { .. } => on_record.first_redeemed_at.and_then(|at| attempts_end_at(row, at)).is_some_and(|end| now < end),
         Idempotency::Status(_) | Idempotency::None => false,
     };
     Ok(operation::next_step(&row.idempotency, on_record.attempts, key_valid, checks_hold))
@@ -352,10 +352,11 @@ fn has_live_token(db: &Connection, stored: &StoredOperation, now: i64) -> Result
     Ok(db.prepare_cached(sql)?.exists(params![request.to_string(), now])?)
 }
 
-/// Until when the provider remembers the key of an operation that was first redeemed at `first`; `None` where no attempt rests on that.
-pub(crate) fn key_ends_at(row: &Row, first: Timestamp) -> Option<Timestamp> {
+/// Before when a further attempt of an operation that was first redeemed at `first` must begin: the provider remembers the key for
+/// as long as that attempt can take. `None` where no attempt rests on that.
+pub(crate) fn attempts_end_at(row: &Row, first: Timestamp) -> Option<Timestamp> {
     match &row.idempotency {
-        Idempotency::Key { key_valid_s, .. } => Some(first.plus_s(*key_valid_s)),
+        Idempotency::Key { key_valid_s, .. } => Some(first.plus_s(key_valid_s.saturating_sub(row.executor.timeout_s()))),
         Idempotency::Status(_) | Idempotency::None => None,
     }
 }

@@ -28,7 +28,7 @@ use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_req
 use crate::own_tools::OwnTool;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
-use crate::sweeps::{key_ends_at, next_step};
+use crate::sweeps::{attempts_end_at, next_step};
 use crate::tx::{Attempt, Entry, Stop, Tx, list, refuse};
 use crate::{Moment, Store};
 
@@ -413,17 +413,18 @@ fn presented(tx: &Tx<'_>, redeem: &Redeem) -> Attempt<Presented> {
     Ok(Presented { stored, request })
 }
 
-/// Until when this attempt may send. An attempt rests on the provider's remembering what an earlier one may have done: it must
-/// not begin after that, and whoever is paused in between must find the lease over.
+/// Until when this attempt may begin to send. A further attempt rests on the provider's remembering what an earlier one may have
+/// done: it must end while that is sure, and whoever is paused before must find the lease over.
 fn lease_within_the_key(tx: &Tx<'_>, gate: &GateState, stored: &StoredOperation, lease_s: u64) -> Attempt<Timestamp> {
     let lease_until = lease_end(tx.now, lease_s);
-    let first = tx.log().operation(stored)?.first_redeemed_at.unwrap_or(tx.now);
-    let Some(key_ends_at) = in_force(gate, stored).and_then(|row| key_ends_at(row, first)) else { return Ok(lease_until) };
-    if tx.now >= key_ends_at {
-        let message = format!("the provider may have forgotten the operation's key at {key_ends_at}; a person must find out what happened");
+    let first = tx.log().operation(stored)?.first_redeemed_at;
+    let Some(end) = first.zip(in_force(gate, stored)).and_then(|(first, row)| attempts_end_at(row, first)) else { return Ok(lease_until) };
+    if tx.now >= end {
+        let message =
+            format!("an attempt begun after {end} could outlive the provider's memory of its key; a person must find out what happened");
         return refuse(Code::OperationKeyExpired, message);
     }
-    Ok(lease_until.min(key_ends_at))
+    Ok(lease_until.min(end))
 }
 
 pub(crate) fn redeem_token(tx: &mut Tx<'_>, redeem: &Redeem) -> Attempt<Redeemed> {

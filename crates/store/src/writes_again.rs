@@ -21,7 +21,7 @@ use crate::gate::GateState;
 use crate::on_record::{LogView, OperationOnRecord};
 use crate::operations::{self, Change, in_force, lease_end};
 use crate::rows::{Kind, StoredOperation};
-use crate::sweeps::{key_ends_at, next_step};
+use crate::sweeps::{attempts_end_at, next_step};
 use crate::tx::{Attempt, Tx, find, refuse};
 
 /// A write that may be sent again, once, now.
@@ -64,8 +64,8 @@ fn intend(tx: &mut Tx<'_>, operation: &OperationKey, lease_s: u64) -> Attempt<Wr
     }
     let args = args_on_record(tx.log(), operation)?;
     let first = tx.log().operation(&stored)?.first_redeemed_at;
-    let key_ends_at = first.zip(in_force(&gate, &stored)).and_then(|(first, row)| key_ends_at(row, first));
-    let lease_until = key_ends_at.map_or(lease_end(tx.now, lease_s), |end| end.min(lease_end(tx.now, lease_s)));
+    let attempts_end_at = first.zip(in_force(&gate, &stored)).and_then(|(first, row)| attempts_end_at(row, first));
+    let lease_until = attempts_end_at.map_or(lease_end(tx.now, lease_s), |end| end.min(lease_end(tx.now, lease_s)));
     stored.args = Some(args.clone());
     let change = Change { lease_until: Some(lease_until), ..Change::of("sent again under the same key") };
     let next = operations::advance(tx, &stored, OperationInput::Redeem, change)?;

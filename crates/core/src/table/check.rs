@@ -352,6 +352,17 @@ pub(super) fn check_amount(declared: &Declaration, path: &ArgPath, place: &str, 
 }
 
 fn check_idempotency(row: &ReadRow, report: &mut Report) {
+    let timeout_s = row.declared.executor.timeout_s();
+    if let Idempotency::Key { key_valid_s, attempts_max } = row.declared.idempotency
+        && attempts_max > 1
+        && key_valid_s <= timeout_s
+    {
+        let words = format!(
+            "an attempt may take {timeout_s} s and the provider knows the key for {key_valid_s} s, so that no further attempt could \
+             end in time; lower `timeout_s`, or write `idempotency = \"none\"`"
+        );
+        report.fault(&row.at("key_valid_s"), Rule::IdempotencyIncomplete, words);
+    }
     let Executor::Http(http) = &row.declared.executor else {
         if let Idempotency::Status(_) = row.declared.idempotency {
             let words = "`idempotency = \"status\"` asks over HTTP, and the executor is of another kind; use `key` or `none`";

@@ -68,7 +68,7 @@ fn command() -> impl Strategy<Value = Command> {
     // Around the ends of leases, delays, retries, requests and keys, and at their very milliseconds.
     let waits = prop_oneof![
         3 => 0_u64..40_000,
-        2 => (prop::sample::select(vec![2_000_u64, 4_000, 10_000, 30_000, 60_000, 300_000, 400_000]), 0_u64..3)
+        2 => (prop::sample::select(vec![2_000_u64, 4_000, 10_000, 30_000, 60_000, 300_000, 390_000, 400_000]), 0_u64..3)
             .prop_map(|(end, around)| end + around - 1),
         1 => 0_u64..400_000,
     ];

@@ -12,8 +12,8 @@ use crate::invariants;
 use crate::tasks::Slot;
 use crate::world::{Defect, World};
 
-/// How much longer a provider remembers a key than the row relies on. *Unit*: seconds. A message of an attempt may be under way,
-/// and a worker held up, when the row's time is over.
+/// How much longer a provider remembers a key than the row relies on. *Unit*: seconds. The row's time has room for an attempt that takes
+/// its whole timeout; here a worker may also be held up after its last look, which no look can see.
 const KEY_GRACE_S: i64 = 240;
 
 /// One attempt on its way to the provider.

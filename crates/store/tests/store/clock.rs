@@ -166,7 +166,7 @@ async fn a_key_is_good_for_as_long_as_the_row_says() {
             let attempt = gate.redeem_new_token(operation).await.attempt;
             let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
             gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
-            come_to(&gate, 3_600_000 + ms, way).await;
+            come_to(&gate, 3_590_000 + ms, way).await;
             let due = gate.store.due(gate.moment()).await.expect("a sweep");
             assert_eq!(due.to_mint.is_empty(), ms >= 0, "{way:?} {ms}");
             let expected = if ms < 0 { OperationState::Unknown } else { OperationState::NeedsReconciliation };
@@ -259,14 +259,14 @@ async fn an_attempt_ends_with_the_key_that_it_rests_on() {
         let unclear = RecordAnswer { operation, attempt, answer: Answer::Unclear, result: None, detail: "502".to_owned() };
         gate.store.record_answer(gate.moment(), unclear).await.expect("an outcome");
         // The second attempt is permitted while the key is good, and a pause passes the key's end before its redemption.
-        gate.advance_ms(3_600_000 - 5_000);
+        gate.advance_ms(3_590_000 - 5_000);
         assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint.len(), 1);
         let token = gate.token(operation).await;
         gate.advance_ms(5_000 + ms);
         let redeemed = gate.redeem(token).await;
         match redeemed {
             RedeemOutcome::Redeemed(redeemed) if ms < 0 => {
-                assert_eq!(redeemed.lease_until, first.plus_s(3_600), "no lease outlives the key")
+                assert_eq!(redeemed.lease_until, first.plus_s(3_590), "no attempt outlives the key")
             }
             RedeemOutcome::Refused(refusal) if ms >= 0 => assert_eq!(refusal.code, Code::OperationKeyExpired),
             other => panic!("{ms}: {other:?}"),

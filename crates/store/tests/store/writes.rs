@@ -213,7 +213,7 @@ async fn a_write_in_doubt_is_not_sent_again_for_whoever_may_no_more_nor_after_it
     let (gate, _) = keyed().await;
     let operation = sent(intent(&gate, Some(KEY), ARGS).await);
     ended(&gate, operation, 1, Answer::Unclear).await;
-    gate.advance_ms(3_600_000 - 1);
+    gate.advance_ms(3_590_000 - 1);
     assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_send_again, [operation], "a millisecond before");
     let last = again(&gate, operation).await.expect("in time");
     assert_eq!(last.lease_until, Timestamp::from_ms(gate.now().as_ms() + 1).expect("a time"), "no attempt outlives its key");

@@ -78,7 +78,7 @@ fn sent_again_too_often(house: &Rc<House>, broken: bool) {
 }
 
 fn sent_again_after_its_key(house: &Rc<House>, broken: bool) {
-    sent_again(house, &write_seen(house, "label"), 1, if broken { 300 } else { 299 }, 0);
+    sent_again(house, &write_seen(house, "label"), 1, if broken { 290 } else { 289 }, 0);
 }
 
 fn sent_again_for_an_agent_that_is_gone(house: &Rc<House>, broken: bool) {

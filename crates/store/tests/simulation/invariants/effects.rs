@@ -68,13 +68,15 @@ pub fn invariant_a_write_is_sent_again_only_under_its_key(
     at: Timestamp,
 ) {
     let row = row.filter(|row| row.digest() == write.row_sha256);
+    let timeout_s = row.map_or(0, |row| row.executor.timeout_s());
     let Some(Idempotency::Key { key_valid_s, attempts_max }) = row.map(|row| &row.idempotency) else {
         must!(row.is_some(), "a write of `{}` is sent again, and its row is another one by now", write.tool);
         must!(false, "a write of `{}` is sent again, which knows no key", write.tool);
         return;
     };
     must!(attempts < *attempts_max, "a write is sent again after {attempts} attempts");
-    must!(at < write.at.plus_s(*key_valid_s), "a write of {} is sent again at {at}, when its key is over", write.at);
+    let end = write.at.plus_s(key_valid_s.saturating_sub(timeout_s));
+    must!(at < end, "a write of {} is sent again at {at}, which may outlive its key", write.at);
     let gone = revoked.get(&write.agent).is_some_and(|revoked_at| *revoked_at > write.position);
     must!(!gone, "a write is sent again for `{}`, which was revoked since", write.agent);
 }

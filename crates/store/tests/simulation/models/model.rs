@@ -59,7 +59,7 @@ pub struct Model {
 impl Model {
     pub fn begin(tool: Tool) -> Model {
         let (quorum, delay_ms, more_ms, last_ms, safe) = match tool {
-            Tool::Refund => (1, 0, 300_000, 750_000, Safe::Again { attempts: 3, within_ms: 400_000 }),
+            Tool::Refund => (1, 0, 300_000, 750_000, Safe::Again { attempts: 3, within_ms: 390_000 }),
             Tool::Cancel => (1, 0, 300_000, 300_000, Safe::Ask { after_ms: 60_000 }),
             Tool::Wire => (2, 30_000, 500_000, 500_000, Safe::Never),
         };
@@ -271,10 +271,9 @@ impl Model {
             self.end("expired");
             return "refused: request_expired".to_owned();
         }
-        let first_at = self.first_at.unwrap_or(self.now);
         let mut until = self.now + LEASE_MS;
-        // Nothing is sent once the provider may have forgotten what an earlier attempt did.
-        if let Safe::Again { within_ms, .. } = self.safe {
+        // A further attempt ends while the provider is sure to know what an earlier one did.
+        if let (Safe::Again { within_ms, .. }, Some(first_at)) = (self.safe, self.first_at) {
             if self.now >= first_at + within_ms {
                 return "refused: operation_key_expired".to_owned();
             }
@@ -283,7 +282,7 @@ impl Model {
         self.tokens[index] = Token::Used;
         self.request = "consumed";
         self.attempt += 1;
-        self.first_at = Some(first_at);
+        self.first_at.get_or_insert(self.now);
         self.doing = Doing::Runs { until };
         format!("redeemed for attempt {}", self.attempt)
     }
