@@ -171,6 +171,8 @@ codes! {
     PendingLimitReached = "pending_limit_reached",
     /// The agent was refused so often that its refusals are counted only.
     AgentRateLimited = "agent_rate_limited",
+    /// The agent's calls have left as many bytes as they may for now.
+    AgentBytesLimited = "agent_bytes_limited",
     /// A limit of the tool's row is reached.
     CapReached = "cap_reached",
     /// Nobody in the roster could decide.

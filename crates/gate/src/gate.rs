@@ -23,6 +23,7 @@ use crate::failures::Failures;
 use crate::http::Rejection;
 use crate::http::places::Places;
 use crate::http::streams::Streams;
+use crate::kept_bytes::KeptBytes;
 use crate::keys::{HeadFile, Keys, KeysError};
 use crate::limits::{READS_AT_RISK_MAX, REFUSAL_QUOTE_CHARS_MAX, STRANGERS_AT_ONCE_MAX};
 use crate::metrics::Metrics;
@@ -95,6 +96,8 @@ pub struct Gate {
     pub streams: Arc<Streams>,
     /// The refusals of each agent.
     pub refusals: Refusals<Name>,
+    /// What each agent may still leave on the disk.
+    pub kept_bytes: KeptBytes,
     /// The refusals of each person.
     pub refusals_of_persons: Refusals<PersonId>,
     /// Failed authentications.
@@ -153,6 +156,7 @@ impl Gate {
             strangers: Semaphore::new(STRANGERS_AT_ONCE_MAX),
             streams: Arc::default(),
             refusals: Refusals::default(),
+            kept_bytes: KeptBytes::default(),
             refusals_of_persons: Refusals::default(),
             failures: Failures::default(),
             ending: CancellationToken::new(),

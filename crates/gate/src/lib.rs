@@ -20,6 +20,7 @@ pub mod executor;
 pub mod failures;
 pub mod gate;
 pub mod http;
+pub mod kept_bytes;
 pub mod keys;
 pub mod limits;
 pub mod logging;

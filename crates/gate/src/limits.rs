@@ -84,6 +84,23 @@ pub const REFUSAL_REPORT_S: u64 = 60;
 /// What a refusal's record quotes of its details and of its path. *Unit*: characters. A member's name may be as long as a call.
 pub const REFUSAL_QUOTE_CHARS_MAX: usize = 1_000;
 
+/// What the calls of one agent may leave on the disk at a stretch. *Unit*: bytes. Some hundred of the largest writes, or tens of
+/// thousands of reads.
+pub const AGENT_BYTES_BURST_MAX: u64 = 64 * 1024 * 1024;
+
+/// What they may leave beyond that. *Unit*: bytes a second. Sixty reads a second for ever; an agent that goes wrong leaves
+/// some eleven gigabytes a day and not a hundred an hour, so that an operator has days to notice.
+pub const AGENT_BYTES_PER_S: u64 = 125_000;
+
+/// The record of a read, with its part of the tree and of the indices. *Unit*: bytes.
+pub const READ_KEPT_BYTES: u64 = 2 * 1024;
+
+/// What a write leaves beside its texts: a call, an operation, two records. *Unit*: bytes.
+pub const WRITE_KEPT_BYTES: u64 = 4 * 1024;
+
+/// What a request leaves beside its texts that nobody decided about, because its agent took it back or went away. *Unit*: bytes.
+pub const TAKEN_BACK_KEPT_BYTES: u64 = 8 * 1024;
+
 /// Session challenges that one address gets in one window. *Unit*: challenges. They live a minute; an office behind one address
 /// may open its consoles at once.
 pub const CHALLENGES_PER_WINDOW_MAX: u32 = 256;

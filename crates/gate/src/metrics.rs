@@ -50,13 +50,14 @@ pub struct Now<'a> {
 }
 
 /// The codes of answers that a limit gives, or a head that is missing or foreign.
-const LIMITED: [&str; 7] = [
+const LIMITED: [&str; 8] = [
     FaceCode::RateLimited.as_str(),
     FaceCode::ConnectionsLimitReached.as_str(),
     FaceCode::HeadNotSigned.as_str(),
     FaceCode::HeadForeign.as_str(),
     FaceCode::CheckpointLate.as_str(),
     Code::AgentRateLimited.as_str(),
+    Code::AgentBytesLimited.as_str(),
     Code::PendingLimitReached.as_str(),
 ];
 

@@ -14,7 +14,9 @@ use vidimus_api::log::LogEvent;
 use vidimus_api::request::DenialKind;
 use vidimus_core::bytes::Digest;
 use vidimus_core::ids::RequestId;
-use vidimus_gate::limits::{CONNECTIONS_PER_AGENT_MAX, REFUSALS_BURST_MAX, STREAMS_PER_SESSION_MAX, WRITE_STALL_S_MAX};
+use vidimus_gate::limits::{
+    AGENT_BYTES_BURST_MAX, AGENT_BYTES_PER_S, CONNECTIONS_PER_AGENT_MAX, REFUSALS_BURST_MAX, STREAMS_PER_SESSION_MAX, WRITE_STALL_S_MAX,
+};
 use vidimus_tests::approver::Approver;
 
 const ROLE: &str = "billing-approver";
@@ -208,4 +210,56 @@ async fn an_agent_that_is_refused_without_end_does_not_fill_the_log() {
     }
     assert!((1..=2).contains(&counted), "{counted} records of what was counted");
     assert!(refused <= REFUSALS_BURST_MAX + BEYOND / 2, "{refused} records");
+}
+
+/// A good write of some 200 KiB, most of it blank: what an agent sends is kept as it came.
+fn long_write(number: usize) -> String {
+    let blank = " ".repeat(200 * 1024);
+    let args = format!(r#"{{"customer":"customer_acme",{blank}"subject":"broken","body":"number {number}"}}"#);
+    format!(r#"{{"tool":"create_ticket","args":{args},"call_key":"long-write-{number:0>8}"}}"#)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_whose_calls_are_all_good_does_not_fill_the_disk() {
+    let mut house = House::open().await;
+    let admin = house.admin().await;
+    let support = house.credential("support", &[]);
+    let client = reqwest::Client::new();
+    let send = async |body: String| {
+        let sent =
+            client.post(format!("{}/v1/calls", house.url)).bearer_auth(&support).header("content-type", "application/json").body(body);
+        let answer = sent.send().await.expect("an answer");
+        let retry_after = answer.headers().get("retry-after").map(|value| value.to_str().expect("text").to_owned());
+        (answer.status().as_u16(), retry_after, answer.text().await.expect("a body"))
+    };
+    let began = Instant::now();
+    let one = u64::try_from(long_write(0).len()).expect("small");
+    let mut made = 0;
+    let (retry_after, text) = loop {
+        match send(long_write(made)).await {
+            (200, _, _) => made += 1,
+            (429, retry_after, text) => break (retry_after, text),
+            (status, _, text) => panic!("{status} {text}"),
+        }
+        let refilled = AGENT_BYTES_PER_S * (began.elapsed().as_secs() + 1);
+        let kept = 2 * one * u64::try_from(made).expect("small");
+        assert!(kept <= AGENT_BYTES_BURST_MAX + refilled, "{made} writes of {one} bytes were taken");
+    };
+    assert!(text.contains("agent_bytes_limited") && retry_after.is_some(), "{text}");
+    assert!(2 * one * u64::try_from(made + 2).expect("small") > AGENT_BYTES_BURST_MAX - (1 << 20), "only {made} writes were taken");
+    // Others' calls are their own.
+    let billing = house.agent("billing", &[]);
+    request_of(&billing.call(&house::refund("beside"), 0).await.expect("a pending call"));
+    house.end();
+    let size = house.data_path().join("gate.db").metadata().expect("the database").len();
+    let refilled = AGENT_BYTES_PER_S * (began.elapsed().as_secs() + 1);
+    assert!(size < (AGENT_BYTES_BURST_MAX + refilled) * 5 / 4, "{size} bytes for {made} writes");
+    house.start();
+    let admin = admin.at(&house.url).await.expect("a session");
+    let mut stream = admin.client().expect("a session").log_stream(0).await.expect("a stream");
+    let mut counted = 0;
+    while let LogEvent::Record(record) = stream.next().await.expect("an event").expect("a record") {
+        counted += u32::from(record.leaf.contains("\"call_refused\""));
+    }
+    assert_eq!(counted, 1, "what was refused is counted in one record");
 }

@@ -332,7 +332,8 @@ fn stage_write_end(
     stage_write(tx, gate, stored, record_type, &change)
 }
 
-/// Stages the record of a write: its arguments, the state before and after, its receipt and result.
+/// Stages the record of a write. That it is about to be sent has its arguments and the state before; how it ended has the state after, its
+/// receipt and result, and not the arguments again, which nobody bounds but the agent.
 pub(crate) fn stage_write(
     tx: &mut Tx<'_>,
     gate: &GateState,
@@ -353,9 +354,10 @@ pub(crate) fn stage_write(
         ("call", text(stored.call)),
         ("row_sha256", stored.row_sha256.into()),
     ]);
+    let intended = record_type == RecordType::WriteIntended;
     let body = Json::object([
-        ("args", stored.args.clone().into()),
-        ("before", stored.before.clone().into()),
+        ("args", stored.args.clone().filter(|_| intended).into()),
+        ("before", stored.before.clone().filter(|_| intended).into()),
         ("after", change.after.clone().into()),
         ("receipt", change.receipt.clone().into()),
         ("result", change.result.clone().into()),

@@ -25,7 +25,7 @@ use crate::clock;
 use crate::entropy::{self, NoEntropy};
 use crate::gate::Gate;
 use crate::http::Rejection;
-use crate::limits::ROUTED_AT_ONCE_MAX;
+use crate::limits::{READ_KEPT_BYTES, ROUTED_AT_ONCE_MAX};
 use crate::refusals;
 use crate::seams::{Seam, pass};
 
@@ -154,6 +154,19 @@ impl Gate {
         let answer = self.outcome(agent, call, wait).await?.ok_or_else(vanished)?;
         let words = if once { answer.words } else { format!("{}; it had no call_key, so sent again it happens again", answer.words) };
         Ok(CallAnswer { stored: joined && answer.status.standing() == Standing::Answered, words, ..answer })
+    }
+
+    /// Counts what a call has left on the disk, of which so much was taken before it was looked at.
+    pub fn settle(&self, agent: &AgentIdentity, taken: u64, begun: &Result<Begun, CallFault>) {
+        let left = match begun {
+            // Its text is in no record. A read whose provider failed is on record as well; other refusals have their own bound.
+            Ok(Begun::Answered(_)) | Err(_) => READ_KEPT_BYTES,
+            Ok(Begun::Stored { joined: true, .. }) => 0,
+            Ok(Begun::Stored { joined: false, .. }) => taken,
+        };
+        let now = Instant::now();
+        self.kept_bytes.give_back(&agent.agent, taken, now);
+        self.kept_bytes.charge(&agent.agent, left, now);
     }
 
     /// Records why a call does not go on, and says it.

@@ -2,12 +2,14 @@
 //! is orphaned: an approval would have an effect that nobody learns of.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use vidimus_core::ids::{CallId, Name};
 use vidimus_store::AgentIdentity;
 
 use super::Begun;
 use crate::gate::Gate;
+use crate::limits::TAKEN_BACK_KEPT_BYTES;
 
 /// A call that was begun, on its way to whoever sent it. Dropped before it was told, it is orphaned, unless it is on its way by
 /// another connection as well.
@@ -58,6 +60,7 @@ impl Told {
 impl Drop for Told {
     fn drop(&mut self) {
         let Some(Untold { gate, agent, call }) = self.untold.take() else { return };
+        gate.kept_bytes.charge(&agent, TAKEN_BACK_KEPT_BYTES, Instant::now());
         gate.in_flight.clone().spawn(async move {
             let orphaned = match gate.moment() {
                 Ok(moment) => gate.store.orphan_call(moment, agent, call).await,

@@ -10,6 +10,7 @@ use vidimus_store::{AgentIdentity, Withdrawal};
 use super::CallFault;
 use super::answers::answer_of;
 use crate::gate::Gate;
+use crate::limits::TAKEN_BACK_KEPT_BYTES;
 
 impl Gate {
     /// Where a call of this agent stands, after waiting at most `wait` for its end; none for another's or no call. An agent that
@@ -48,7 +49,8 @@ impl Gate {
     /// *Errors*: the refusal: only what waits can be withdrawn.
     pub async fn withdraw(&self, agent: &AgentIdentity, call: CallId) -> Result<Option<CallAnswer>, CallFault> {
         match self.store.withdraw(self.moment()?, agent.agent.clone(), call).await? {
-            Withdrawal::Withdrawn => {}
+            // Never refused: what is taken back counts against the calls that come after it.
+            Withdrawal::Withdrawn => self.kept_bytes.charge(&agent.agent, TAKEN_BACK_KEPT_BYTES, std::time::Instant::now()),
             Withdrawal::NotFound => return Ok(None),
             Withdrawal::Refused(refusal) => return Err(refusal.into()),
         }

@@ -1,5 +1,7 @@
 //! A write: state before, intent made durable, executed once, state after, one record.
 
+use std::time::Instant;
+
 use vidimus_api::call::CallRequest;
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::{Answer, OperationKey};
@@ -11,7 +13,8 @@ use super::read::{http_of, outgoing};
 use super::{Begun, CallFault};
 use crate::executor::{Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
-use crate::limits::WRITE_LEASE_MARGIN_S;
+use crate::kept_bytes::of_answer;
+use crate::limits::{WRITE_KEPT_BYTES, WRITE_LEASE_MARGIN_S};
 use crate::seams::{Seam, pass};
 
 impl Gate {
@@ -31,12 +34,14 @@ impl Gate {
         let received = self.received(agent, row, call)?;
         let (call_id, on_record) = (received.call, received.refusal_on_record);
         let lease_s = http.timeout_s + WRITE_LEASE_MARGIN_S;
+        let before_kept = of_answer(before.as_deref());
         let intent = WriteIntent { row_sha256: row.digest(), args: call.args.get().to_owned(), before, lease_s, received };
         match self.store.write_intent(self.moment()?, intent).await? {
             IntentOutcome::Send { operation, attempt, lease_until } => {
                 pass(Seam::AfterIntent);
                 outgoing.idempotency = http.idempotency_header.as_deref().map(|header| (header, operation.digest()));
-                self.send_write(table, row, args, (operation, attempt, lease_until), outgoing).await?;
+                let after_kept = self.send_write(table, row, args, (operation, attempt, lease_until), outgoing).await?;
+                self.kept_bytes.charge(&agent.agent, WRITE_KEPT_BYTES + before_kept + after_kept, Instant::now());
                 self.bell.ring(call_id);
                 Ok(Begun::Stored { call: call_id, joined: false, once, untold: false })
             }
@@ -84,6 +89,7 @@ impl Gate {
         Ok(true)
     }
 
+    /// Sends a write and records what came of it. Tells how many bytes of answers that left.
     async fn send_write(
         &self,
         table: &Table,
@@ -91,7 +97,7 @@ impl Gate {
         args: &Json,
         (operation, attempt, lease_until): (OperationKey, u32, Timestamp),
         outgoing: Outgoing<'_>,
-    ) -> Result<(), CallFault> {
+    ) -> Result<u64, CallFault> {
         // Under a signed head, as money is: an older copy of the database would not know that it was sent.
         let covered = self.checkpoints.cover_now().await;
         pass(Seam::BeforeSend);
@@ -108,9 +114,10 @@ impl Gate {
         };
         pass(Seam::BeforeRecord);
         let end = write_end(row, operation, attempt, &reply, after);
+        let kept = of_answer(end.result.as_deref()) + of_answer(end.after.as_deref());
         self.store.write_end(self.moment()?, end).await?;
         pass(Seam::AfterRecord);
-        Ok(())
+        Ok(kept)
     }
 }
 

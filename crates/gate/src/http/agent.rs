@@ -1,6 +1,7 @@
 //! What agents ask.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, State};
@@ -18,6 +19,7 @@ use super::rejection::Rejection;
 use super::server::Peer;
 use crate::calls::{CallFault, Told};
 use crate::gate::Gate;
+use crate::kept_bytes;
 
 /// `POST /v1/calls`.
 pub async fn propose(
@@ -37,10 +39,17 @@ pub async fn propose(
             return Err(refusal.into());
         }
     };
+    let may_leave = kept_bytes::of_call(body.len());
+    if !gate.kept_bytes.take(&agent.agent, may_leave, Instant::now()) {
+        gate.refusals.count(&agent.agent, Instant::now());
+        return Err(kept_bytes::limited().into());
+    }
     // On a task of its own: a client that goes away must not cut an execution before its record. Its waiting ends with it.
     let (task, sender) = (gate.clone(), agent.clone());
     let proposed = gate.in_flight.spawn(async move {
-        let begun = task.clone().propose(sender.clone(), call).await?;
+        let begun = task.clone().propose(sender.clone(), call).await;
+        task.settle(&sender, may_leave, &begun);
+        let begun = begun?;
         // From here on somebody has to be told: whoever drops this unread leaves an orphan.
         Ok::<Told, CallFault>(Told::of(&task, &sender, begun))
     });
