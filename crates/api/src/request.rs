@@ -38,6 +38,9 @@ pub struct RequestSummary {
 pub struct RequestList {
     /// The requests, newest first.
     pub requests: Vec<RequestSummary>,
+    /// Where older ones go on, as `before` of the next question; none where there are no more. A page may be empty and go on.
+    #[serde(default)]
+    pub next_before: Option<u64>,
 }
 
 /// One decision that is on record.

@@ -24,21 +24,21 @@ use crate::http::Rejection;
 use crate::seams::{Seam, pass};
 
 impl Gate {
-    /// The requests that this person may see.
+    /// The requests that this person may see, from before a place in the log.
     ///
     /// *Errors*: those of the store.
-    pub async fn requests(&self, session: &Session, state: Option<RequestState>) -> Result<RequestList, Rejection> {
-        let views = self.store.requests(state, session.roles.clone()).await?;
-        let requests = views.into_iter().map(|view| RequestSummary {
-            request: view.request,
-            state: view.state,
-            tool: view.tool.to_string(),
-            agent: view.agent.map(|agent| agent.to_string()),
-            request_sha256: view.request_sha256,
-            waits_until: view.waits_until,
-            position: Some(view.position),
+    pub async fn requests(&self, session: &Session, state: Option<RequestState>, before: Option<u64>) -> Result<RequestList, Rejection> {
+        let page = self.store.requests(state, before, session.roles.clone()).await?;
+        let requests = page.requests.into_iter().map(|listed| RequestSummary {
+            request: listed.request,
+            state: listed.state,
+            tool: listed.tool.to_string(),
+            agent: listed.agent.map(|agent| agent.to_string()),
+            request_sha256: listed.request_sha256,
+            waits_until: listed.waits_until,
+            position: Some(listed.position),
         });
-        Ok(RequestList { requests: requests.collect() })
+        Ok(RequestList { requests: requests.collect(), next_before: page.next_before })
     }
 
     /// One request; none where it does not exist or is not this person's to see.

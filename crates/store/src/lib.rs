@@ -26,6 +26,7 @@ mod kept;
 mod ledger;
 mod ledger_verification;
 pub mod limits;
+mod listing;
 mod log;
 mod log_reads;
 mod migrations;
@@ -81,6 +82,7 @@ pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission, ProposeChange
 pub use error::{OpenError, StoreError};
 pub use gate::{GateIdentity, RosterView, TableView};
 pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
+pub use listing::{ListedRequest, RequestPage};
 pub use log::{Head, LogRecord, StoredCheckpoint};
 pub use operations::{AnswerOutcome, LeaseOutcome, RecordAnswer};
 pub use own_tools::OwnToolOutcome;

@@ -60,6 +60,9 @@ pub const RECORD_BYTES_PER_READ_MAX: usize = 8 * 1024 * 1024;
 /// Requests that one listing returns. *Unit*: requests. An inbox of more is not worked through by hand.
 pub const REQUESTS_PER_READ_MAX: usize = 500;
 
+/// Requests that one listing looks through for those that its reader may see and asked for. *Unit*: requests.
+pub const REQUESTS_LOOKED_AT_MAX: u32 = 5_000;
+
 /// Proposals of one person that wait at once. *Unit*: requests. Beyond it nobody reads what is proposed.
 pub const PROPOSALS_WAITING_MAX: u32 = 20;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::denial::Denial;
@@ -18,7 +18,6 @@ use crate::agents::{self, AgentIdentity};
 use crate::codec::{count, optional_parsed, optional_time, parsed, time};
 use crate::error::StoreError;
 use crate::gate::{GateIdentity, GateState, RosterView, TableView};
-use crate::limits::REQUESTS_PER_READ_MAX;
 use crate::tx::{find, list};
 
 /// A decision on record.
@@ -163,22 +162,11 @@ impl Store {
     pub async fn request(&self, request: RequestId, reader: Vec<Name>) -> Result<Option<RequestView>, StoreError> {
         self.engine
             .look(move |db| {
-                let visible = requests(db, &format!("{REQUESTS} WHERE requests.request = ?1"), params![request.to_string()], &reader)?;
-                visible.into_iter().next().map(|(_, view)| complete(db, view?)).transpose()
-            })
-            .await
-    }
-
-    /// The requests that a reader with these roles may see, newest first. One that cannot be read is named in the gate's
-    /// own log and left out: it must not hide the others.
-    pub async fn requests(&self, state: Option<RequestState>, reader: Vec<Name>) -> Result<Vec<RequestView>, StoreError> {
-        self.engine
-            .read(move |db| {
-                let sql =
-                    format!("{REQUESTS} WHERE ?1 IS NULL OR requests.state = ?1 ORDER BY requests.created_at DESC, requests.rowid DESC");
-                let visible = requests(db, &sql, params![state.map(RequestState::as_str)], &reader)?;
-                let views = visible.into_iter().map(|(request, view)| (request, view.and_then(|view| complete(db, view))));
-                views.filter_map(|(request, view)| readable(&request, view).transpose()).collect()
+                let found = find(db, &format!("{REQUESTS} WHERE requests.request = ?1"), [request.to_string()], |row| {
+                    let readers: String = row.get("readers")?;
+                    may_read(&readers, &reader).then(|| read_request(row)).transpose()
+                })?;
+                found.flatten().map(|view| complete(db, view)).transpose()
             })
             .await
     }
@@ -214,47 +202,6 @@ const REQUESTS: &str = "SELECT requests.*, calls.agent, calls.says, calls.joins,
     FROM requests JOIN calls USING (call) JOIN records USING (position)
     LEFT JOIN records AS escalation ON escalation.position = requests.escalated_position
     AND escalation.request = requests.request AND escalation.type = 'request_escalated'";
-
-/// A request by the id of its row, and the row as far as it can be read.
-type Listed = (String, Result<RequestView, StoreError>);
-
-fn requests(db: &Connection, sql: &str, params: impl rusqlite::Params, reader: &[Name]) -> Result<Vec<Listed>, StoreError> {
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(params)?;
-    let mut visible = Vec::new();
-    while let Some(row) = rows.next()? {
-        let readers: String = row.get("readers")?;
-        if may_read(&readers, reader) {
-            visible.push((row.get("request")?, read_request(row).map_err(StoreError::from)));
-        }
-        if visible.len() >= REQUESTS_PER_READ_MAX {
-            break;
-        }
-    }
-    Ok(visible)
-}
-
-/// The row of a request, or none where a column holds what no version writes. A database that fails stays an error.
-fn readable(request: &str, view: Result<RequestView, StoreError>) -> Result<Option<RequestView>, StoreError> {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
-    match view {
-        Ok(view) => Ok(Some(view)),
-        Err(StoreError::Database(source))
-            if matches!(
-                source.downcast_ref(),
-                Some(FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..))
-            ) =>
-        {
-            tracing::error!(
-                request,
-                error = &*source as &dyn std::error::Error,
-                "the row of a request cannot be read; the others are listed"
-            );
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
 
 /// Whether a reader with these roles may see what is for `readers`, a column of names.
 pub(crate) fn may_read(readers: &str, reader: &[Name]) -> bool {

@@ -176,7 +176,6 @@ CREATE TABLE requests (
     tool            TEXT NOT NULL,
     state           TEXT NOT NULL CHECK (state IN
                         ('pending', 'approved', 'consumed', 'denied', 'expired', 'withdrawn', 'stale', 'revoked')),
-    frozen          TEXT NOT NULL,
     request_sha256  TEXT NOT NULL,
     args_sha256     TEXT NOT NULL,
     row_sha256      TEXT NOT NULL,
@@ -198,6 +197,8 @@ CREATE TABLE requests (
     -- When it is passed on if it still waits, and the record that says that it was.
     escalate_at     INTEGER,
     escalated_position INTEGER,
+    -- The longest by far, and so the last: SQLite reads what stands behind it by way of all its pages.
+    frozen          TEXT NOT NULL,
     CHECK (created_at < waits_until AND waits_until <= expires_max_at),
     CHECK (effect_open = 1 OR state NOT IN ('pending', 'approved')),
     CHECK (effect_open = 0 OR state IN ('pending', 'approved', 'consumed')),

@@ -89,6 +89,12 @@ impl ApproverClient {
         answer(self.request(Method::GET, &path)).await
     }
 
+    /// What comes after a page that said where older ones go on.
+    pub async fn requests_before(&self, state: Option<RequestState>, before: u64) -> Result<RequestList, ClientError> {
+        let of_state = state.map(|state| format!("&state={state}")).unwrap_or_default();
+        answer(self.request(Method::GET, &format!("/v1/requests?before={before}{of_state}"))).await
+    }
+
     /// One request.
     pub async fn request_detail(&self, request: &RequestId) -> Result<RequestDetail, ClientError> {
         answer(self.request(Method::GET, &format!("/v1/requests/{request}"))).await

@@ -29,8 +29,9 @@ pub async fn requests(
     Extension(session): Extension<Session>,
     uri: Uri,
 ) -> Result<Json<RequestList>, Rejection> {
-    let state: Option<RequestState> = Query::of(&uri, &["state"])?.parsed("state")?;
-    Ok(Json(gate.requests(&session, state).await?))
+    let query = Query::of(&uri, &["state", "before"])?;
+    let (state, before): (Option<RequestState>, Option<u64>) = (query.parsed("state")?, query.parsed("before")?);
+    Ok(Json(gate.requests(&session, state, before).await?))
 }
 
 /// `GET /v1/requests/{request}`.

@@ -4,9 +4,10 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::DecisionKind;
 use vidimus_core::frozen::FrozenRequest;
-use vidimus_core::ids::{Reversibility, RunId};
+use vidimus_core::ids::{RequestId, Reversibility, RunId};
 use vidimus_core::operation::Answer;
 use vidimus_core::request::RequestState;
+use vidimus_store::limits::REQUESTS_PER_READ_MAX;
 use vidimus_store::*;
 
 use crate::fixture::{Gate, json, name, names};
@@ -234,7 +235,7 @@ async fn calls_and_requests_are_hidden_from_others() {
     for (roles, seen) in [(&["admin"][..], false), (&["billing-approver"], true), (&["auditor"], true), (&[], false), (&["billing"], false)]
     {
         assert_eq!(gate.store.request(request, names(roles)).await.expect("a reading").is_some(), seen, "{roles:?}");
-        let listed = gate.store.requests(Some(RequestState::Pending), names(roles)).await.expect("a reading");
+        let listed = gate.store.requests(Some(RequestState::Pending), None, names(roles)).await.expect("a reading").requests;
         assert_eq!(listed.iter().any(|view| view.request == request), seen, "{roles:?}");
     }
 }
@@ -283,4 +284,34 @@ async fn a_refusal_that_its_caller_counts_leaves_no_record() {
     let outcome = gate.store.freeze_call(gate.moment(), freeze).await.expect("an outcome");
     assert!(matches!(outcome, FreezeOutcome::Refused(refusal) if refusal.code == Code::RowStale));
     assert_eq!(gate.size().await, size);
+}
+
+/// Each page costs what it shows, and none is shown twice or left out, whoever asks while they come and go.
+#[tokio::test]
+async fn a_long_list_is_read_page_by_page() {
+    const BEYOND: usize = 3;
+    let (gate, ..) = Gate::with_people().await;
+    let size = REQUESTS_PER_READ_MAX + BEYOND;
+    let mut asked = Vec::new();
+    for number in 0..size {
+        let (call, request) = gate.refund(&number.to_string()).await;
+        assert_eq!(gate.store.withdraw(gate.moment(), name("billing"), call).await.expect("an outcome"), Withdrawal::Withdrawn);
+        asked.push(request);
+    }
+    let roles = names(&["billing-approver"]);
+    for state in [None, Some(RequestState::Withdrawn)] {
+        let first = gate.store.requests(state, None, roles.clone()).await.expect("a reading");
+        assert_eq!(first.requests.len(), size - BEYOND, "{state:?}");
+        let (_, newer) = gate.refund(&format!("newer{}", state.is_some())).await;
+        let next_before = first.next_before.expect("older ones");
+        let second = gate.store.requests(state, Some(next_before), roles.clone()).await.expect("a reading");
+        assert_eq!(second.next_before, None);
+        let listed: Vec<RequestId> = first.requests.iter().chain(&second.requests).map(|listed| listed.request).collect();
+        let expected: Vec<RequestId> = asked.iter().rev().copied().filter(|request| *request != newer).collect();
+        assert_eq!(listed.iter().filter(|request| asked.contains(request)).copied().collect::<Vec<_>>(), expected, "{state:?}");
+        let waiting = gate.store.requests(Some(RequestState::Pending), None, roles.clone()).await.expect("a reading");
+        assert_eq!(waiting.requests.first().map(|listed| listed.request), Some(newer));
+    }
+    let nobody = gate.store.requests(None, None, names(&["admin"])).await.expect("a reading");
+    assert!(nobody.requests.iter().all(|listed| listed.tool.as_str() != "refund") && nobody.next_before.is_none());
 }

@@ -188,9 +188,10 @@ async fn a_row_that_cannot_be_read_does_not_hide_the_others() {
     let (mut gate, ..) = Gate::with_people().await;
     let (_, broken) = gate.refund("1").await;
     let (_, whole) = gate.refund("2").await;
-    for column in ["args_sha256 = 'garbage'", "waits_until = -9000000000000000"] {
+    for column in ["request_sha256 = 'garbage'", "waits_until = -9000000000000000"] {
         forge(&mut gate, &format!("PRAGMA ignore_check_constraints = ON; UPDATE requests SET {column} WHERE request = '{broken}'"));
-        let listed = gate.store.requests(Some(RequestState::Pending), crate::fixture::names(&["auditor"])).await.expect("a list");
+        let listed =
+            gate.store.requests(Some(RequestState::Pending), None, crate::fixture::names(&["auditor"])).await.expect("a list").requests;
         assert_eq!(listed.iter().map(|view| view.request).collect::<Vec<_>>(), [whole], "{column}");
         let alone = gate.store.request(broken, crate::fixture::names(&["auditor"])).await;
         assert!(matches!(alone, Err(StoreError::Database(_))), "{column}");

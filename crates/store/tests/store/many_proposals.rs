@@ -69,12 +69,13 @@ async fn a_stop_ends_a_bounded_part_of_the_junk_and_loses_nobodys_enrolment() {
     assert!(matches!(gate.stop(&stop, &ada.approval).await, StopOutcome::Stopped { .. }));
     assert_eq!(ended(&gate, size).await, SWEEP_ROWS_MAX + 1, "a part of the junk, and hers");
     assert_eq!(gate.view(first).await.state, RequestState::Stale);
-    let open = gate.store.requests(Some(RequestState::Pending), vec![name("admin")]).await.expect("a reading");
-    let hers = |request: &&RequestView| {
-        let frozen = FrozenRequest::parse(request.frozen.as_bytes()).expect("a frozen request");
-        frozen.members().proposer == Some(eva.person)
-    };
-    let again = open.iter().find(hers).expect("made again at once").request;
+    let open = gate.store.requests(Some(RequestState::Pending), None, vec![name("admin")]).await.expect("a reading").requests;
+    let mut again = None;
+    for listed in &open {
+        let frozen = FrozenRequest::parse(gate.view(listed.request).await.frozen.as_bytes()).expect("a frozen request");
+        again = again.or((frozen.members().proposer == Some(eva.person)).then_some(listed.request));
+    }
+    let again = again.expect("made again at once");
     // The rest goes with the next sweeps, and what was made again stays.
     gate.store.due(gate.moment()).await.expect("a sweep");
     assert_eq!(ended(&gate, size).await, junk + 1);

@@ -155,7 +155,8 @@ async fn two_who_wait_are_both_admitted() {
     }
     gate.carry_out_admission(&ada, requests[0]).await;
     assert_eq!(gate.view(requests[1]).await.state.as_str(), "stale");
-    let waiting = gate.store.requests(Some("pending".parse().expect("a state")), names(&["admin"])).await.expect("a reading");
+    let waiting =
+        gate.store.requests(Some("pending".parse().expect("a state")), None, names(&["admin"])).await.expect("a reading").requests;
     assert_eq!(waiting.len(), 1);
     gate.carry_out_admission(&ada, waiting[0].request).await;
     assert_eq!(gate.roster().await.persons.len(), 3);

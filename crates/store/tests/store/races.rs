@@ -110,7 +110,8 @@ async fn one_call_key_sent_by_many_is_one_request() {
     assert!(outcomes.iter().all(
         |outcome| matches!(outcome, FreezeOutcome::Created { call, .. } | FreezeOutcome::Joined(Joined { call, .. }) if *call == created[0])
     ));
-    let pending = gate.store.requests(Some(RequestState::Pending), crate::fixture::names(&["auditor"])).await.expect("a reading");
+    let pending =
+        gate.store.requests(Some(RequestState::Pending), None, crate::fixture::names(&["auditor"])).await.expect("a reading").requests;
     assert_eq!(pending.len(), 1);
 }
 

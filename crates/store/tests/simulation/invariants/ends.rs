@@ -6,7 +6,7 @@ use vidimus_core::bytes::Digest;
 use vidimus_core::operation::OperationState;
 use vidimus_core::time::Timestamp;
 use vidimus_core::tree::root_of;
-use vidimus_store::VerifyError;
+use vidimus_store::{RequestView, Store, VerifyError};
 
 use crate::house::auditor;
 use crate::invariants::{
@@ -66,7 +66,7 @@ pub fn at_the_end(world: &World) {
     invariant_effects_never_exceed_approvals(&world.provider.effects.borrow(), &witness);
     let store = world.store().expect("a gate that runs");
     must!(ready(store.head()).expect("a reading").root == root_of(witness.leaves()), "the head is not the root of all leaves");
-    let views = ready(store.requests(None, auditor())).expect("a reading");
+    let views = every_request(&store);
     let mut shown = BTreeSet::new();
     for view in views.iter().filter(|view| witness.requests.contains_key(&view.request)) {
         shown.insert(view.request);
@@ -95,4 +95,21 @@ pub fn at_the_end(world: &World) {
         }
     }
     must!(shown.len() == witness.requests.len(), "the store does not show every request of the log");
+}
+
+/// Every request as the store shows it, page by page.
+fn every_request(store: &Store) -> Vec<RequestView> {
+    let (mut views, mut before) = (Vec::new(), None);
+    loop {
+        let page = ready(store.requests(None, before, auditor())).expect("a reading");
+        for listed in page.requests {
+            let view = ready(store.request(listed.request, auditor())).expect("a reading").expect("a request that is listed");
+            must!(view.state == listed.state && view.request_sha256 == listed.request_sha256, "a list shows another request than there is");
+            views.push(view);
+        }
+        before = page.next_before;
+        if before.is_none() {
+            return views;
+        }
+    }
 }
