@@ -3,7 +3,8 @@
 fn main() {
     let commands = &[
         "console_state",
-        "inbox",
+        "inbox_open",
+        "inbox_page",
         "settings",
         "save_settings",
         "open_review",

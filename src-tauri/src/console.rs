@@ -15,6 +15,7 @@ use crate::cards::Cards;
 use crate::clock;
 use crate::enrolment::{Kept, Membership};
 use crate::errors::Told;
+use crate::inbox::Inbox;
 use crate::keys::{Keyring, PinSession, PinWaits};
 use crate::mirror::{Applied, Mirror, MirrorFault};
 use crate::profile::Profile;
@@ -100,6 +101,7 @@ pub struct Console {
     pub automated: bool,
     pub tables: Tables,
     pub cards: Cards,
+    pub inbox: Inbox,
     shared: Mutex<Shared>,
     mirror: Mutex<Option<Mirror>>,
     pin: Mutex<PinSession>,
@@ -124,6 +126,7 @@ impl Console {
             automated,
             tables: Tables::default(),
             cards: Cards::default(),
+            inbox: Inbox::default(),
             shared: Mutex::new(Shared { kept, settings, gate_since_ms: clock::now_ms(), ..Shared::default() }),
             mirror: Mutex::new(None),
             pin: Mutex::new(PinSession::default()),

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
-use crate::inbox::decidable;
 use crate::mirror::Mirror;
 use crate::recoveries::{self, RecoveryText};
 use crate::review::state::{KeyByRoster, clock_text, renewal};
@@ -76,6 +75,8 @@ pub struct ConsoleState {
     /// Recoveries that run.
     pub recoveries: Vec<RecoveryText>,
     pub theme: Theme,
+    /// How many requests wait that this person may see.
+    pub waiting: String,
     pub window_title: String,
 }
 
@@ -91,7 +92,7 @@ pub struct SettingsText {
 pub fn console_state(console: &Console) -> ConsoleState {
     let membership = console.membership();
     let standing = console.standing();
-    let waiting = decidable(console).len();
+    let waiting = crate::inbox::counts(console).waiting;
     let mirror = mirror_text(console);
     let (in_doubt, late) = crate::desk::counts(console);
     let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
@@ -148,6 +149,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
         recoveries,
         reconcile: ReconcileText { count: grouped(&in_doubt.to_string()), late: late > 0 },
         theme: shared.settings.theme,
+        waiting: grouped(&waiting.to_string()),
         window_title: strings::window_title(environment, waiting, console.automated),
     }
 }

@@ -70,8 +70,16 @@ pub const LOG_AGAIN_S: u64 = 5;
 pub const RECONNECT_MAX_MS: u64 = 15_000;
 /// Milliseconds by which the clock may differ from the gate's before it is said.
 pub const CLOCK_SMALL_MS: i64 = 5_000;
-/// Rows of one inbox page.
-pub const INBOX_ROWS_MAX: usize = 300;
+/// Requests in one list of the inbox: more than a gate keeps waiting, and a bound for what was decided in years.
+pub const INBOX_ROWS_MAX: usize = 20_000;
+/// Rows that a window is told at a time: several screens of a large window.
+pub const INBOX_PAGE_ROWS: usize = 100;
+/// Milliseconds after which a list that nothing happened to says again that it is up to date.
+pub const INBOX_WAIT_MS: u32 = 60_000;
+/// Lists that are kept open: the one on screen and those whose answers are still under way.
+pub const LISTS_KEPT: usize = 4;
+/// Requests that are kept as they were read: those on screen, and the pages above and below.
+pub const CARDS_KEPT: usize = 512;
 /// Days within which the same payee and amount are told as a repetition: a month's bills come once.
 pub const REPEAT_DAYS: u32 = 30;
 /// Earlier approved requests that a comparison looks at.
@@ -92,7 +100,5 @@ pub const SETTLED_MAX: usize = 20;
 pub const OUTCOME_RECORDS_MAX: usize = 1_000;
 /// Times one signed decision is sent before its outcome counts as unconfirmed.
 pub const DECISION_TRIES_MAX: usize = 4;
-/// Seconds for which an ended request is still told to a list that may show it.
-pub const TOMBSTONE_S: u64 = 3_600;
 /// Records that are held until a checkpoint covers them: a first copy of a large log comes in one batch.
 pub const BATCH_RECORDS_MAX: usize = 1_000_000;

@@ -404,6 +404,11 @@ impl Log {
         mirror
     }
 
+    /// Brings what this log has by now into a console's mirror.
+    pub fn bring(&self, console: &Console) {
+        self.settle(console.mirror().as_mut().expect("a mirror")).expect("settled");
+    }
+
     /// A console that is enrolled here and connected, with this log in its mirror.
     pub fn console(&self) -> (Console, TempDir) {
         let directory = tempfile::tempdir().expect("a directory");

@@ -31,7 +31,7 @@ pub fn in_doubt(console: &Console) -> Vec<InDoubt> {
         .collect()
 }
 
-fn matter_of(card: &Card) -> Matter {
+pub fn matter_of(card: &Card) -> Matter {
     let pays = card.values.iter().any(|value| matches!(value.reading, Some(Reading::Money(_))));
     if pays { Matter::Payment } else { Matter::Action }
 }
@@ -41,24 +41,23 @@ pub fn all(console: &Console) -> Vec<Waiting> {
     let now_ms = console.now_ms();
     inbox::waiting(console)
         .into_iter()
-        .filter_map(|(card, eligible, decided_by_me)| {
-            let request = card.listed.request.parse().ok()?;
-            let standing = match eligible {
-                _ if decided_by_me => Standing::HasDecided,
+        .filter_map(|summary| {
+            let standing = match &summary.eligible {
+                _ if summary.decided_by_me => Standing::HasDecided,
                 Ok(()) => Standing::CanDecide,
                 Err(told) if told.id == "E-DEC-3" => Standing::Own,
                 Err(_) => Standing::LacksRole,
             };
             Some(Waiting {
-                request,
+                request: summary.request.parse().ok()?,
                 subject: Subject {
-                    matter: matter_of(&card),
-                    reversibility: card.friction(),
-                    agent: inbox::agent_of(&card.listed.agent),
-                    headline: card.headline().unwrap_or_else(|| strings::call_of(&card.listed.tool)),
-                    expires: time::day_and_time(card.listed.waits_until_ms, now_ms, &console.zone),
+                    matter: summary.matter,
+                    reversibility: summary.friction,
+                    agent: summary.agent.clone(),
+                    headline: summary.headline.clone(),
+                    expires: time::day_and_time(summary.waits_until_ms, now_ms, &console.zone),
                 },
-                expires_at_ms: card.listed.waits_until_ms,
+                expires_at_ms: summary.waits_until_ms,
                 standing,
             })
         })

@@ -2,74 +2,75 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { FakeBackend } from "../src/backend/fake";
 import { invented } from "../src/backend/fake-requests";
-import { keepingFocus } from "../src/features/inbox/focus";
-import { clock, draw, pass, row } from "./screen";
+import { focusRow, target } from "../src/features/inbox/focus";
+import { all, clock, draw, one, order, pass, press, row } from "./screen";
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A list whose rows are 84 pixels high, laid out by their order: happy-dom lays nothing out itself. */
-function list(...requests: string[]): HTMLElement {
-  const element = document.createElement("div");
-  for (const request of requests) element.append(rowOf(element, request));
-  document.body.append(element);
-  return element;
-}
-
-function rowOf(parent: HTMLElement, request: string): HTMLElement {
-  const element = document.createElement("button");
-  element.dataset["request"] = request;
-  element.getBoundingClientRect = () =>
-    new DOMRect(0, [...parent.children].indexOf(element) * 84 - parent.scrollTop, 100, 84);
-  return element;
-}
-
-function focused(): string | undefined {
-  return (document.activeElement as HTMLElement | null)?.dataset["request"];
-}
-
-function within(parent: HTMLElement, request: string): HTMLElement {
-  const found = parent.querySelector<HTMLElement>(`[data-request="${request}"]`);
-  if (found === null) throw new Error(`no row ${request}`);
-  return found;
-}
-
-describe("a change of order", () => {
-  it("leaves the focused request focused and at the same height on the screen", () => {
-    const parent = list("a", "b", "c", "d");
-    parent.scrollTop = 100;
-    within(parent, "b").focus();
-    const top = within(parent, "b").getBoundingClientRect().top;
-    keepingFocus(parent, parent, () => {
-      // A node that is moved loses its focus in every engine.
-      within(parent, "b").blur();
-      parent.prepend(rowOf(parent, "x"), rowOf(parent, "y"));
-    });
-    expect(focused()).toBe("b");
-    expect(parent.scrollTop).toBe(100 + 2 * 84);
-    expect(within(parent, "b").getBoundingClientRect().top).toBe(top);
-  });
-
+describe("a key of the list", () => {
   it.each([
-    ["b", "c"],
-    ["d", "c"],
-  ])("that takes %s away gives the focus to %s", (gone, next) => {
-    const parent = list("a", "b", "c", "d");
-    within(parent, gone).focus();
-    keepingFocus(parent, parent, () => {
-      within(parent, gone).remove();
-    });
-    expect(focused()).toBe(next);
+    ["j", 0, 1],
+    ["arrowdown", 9, 9],
+    ["k", 0, 0],
+    ["arrowup", 5, 4],
+    ["home", 7, 0],
+    ["end", 0, 9],
+    ["pagedown", 3, 7],
+    ["pagedown", 8, 9],
+    ["pageup", 3, 0],
+    ["x", 3, null],
+  ])("%s leads from %i to %s", (key, from, to) => {
+    expect(target(key, from, 10, 4)).toBe(to);
   });
+});
 
-  it("takes no focus when the list has none", () => {
-    const parent = list("a", "b");
-    keepingFocus(parent, parent, () => {
-      parent.prepend(rowOf(parent, "x"));
-    });
-    expect(focused()).toBeUndefined();
-    expect(parent.scrollTop).toBe(0);
+describe("a row that is not drawn yet", () => {
+  it("gets the focus when it is shown, unless the person went elsewhere", async () => {
+    const list = document.createElement("div");
+    document.body.append(list);
+    const wanted = { still: true };
+    let brought = 0;
+    const bring = (): void => {
+      brought += 1;
+    };
+    focusRow(list, "a", bring, () => wanted.still);
+    expect(brought).toBe(1);
+    const late = document.createElement("button");
+    late.dataset["request"] = "a";
+    list.append(late);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(document.activeElement).toBe(late);
+    late.remove();
+    focusRow(list, "a", bring, () => wanted.still);
+    wanted.still = false;
+    list.append(late);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(document.activeElement).not.toBe(late);
+  });
+});
+
+describe("a list of ten thousand", () => {
+  const many = (): FakeBackend => {
+    const requests = Array.from({ length: 10_000 }, (_, at) => invented(`r${at.toString().padStart(5, "0")}`, { expires_s: 1000 + at }));
+    const backend = new FakeBackend(() => clock.seconds, requests);
+    backend.listMax = 10_000;
+    return backend;
+  };
+
+  it("draws what is on the screen, tells the size of the whole, and asks for the rows it draws", async () => {
+    const backend = many();
+    await draw(backend);
+    await pass(1);
+    expect(all("[data-request]").length).toBeLessThan(60);
+    expect(one('[role="listitem"]').getAttribute("aria-setsize")).toBe("10000");
+    expect(order()[0]).toBe("r00000");
+    expect(row("r00000").getAttribute("aria-label")).toContain("Refund EUR 89.90");
+    row("r00000").focus();
+    await press("j");
+    await press("j");
+    expect(document.activeElement).toBe(row("r00002"));
   });
 });
 

@@ -50,7 +50,7 @@ describe("what a row says", () => {
 describe("the list", () => {
   it("is a list of buttons that say their place and the whole row", async () => {
     await drawn();
-    const items = all('ul[role="list"] > li[role="listitem"]');
+    const items = all('[role="list"] [role="listitem"]');
     expect(items.map((item) => item.getAttribute("aria-posinset"))).toEqual(["1", "2", "3"]);
     expect(items.map((item) => item.getAttribute("aria-setsize"))).toEqual(["3", "3", "3"]);
     expect(row("b").tagName).toBe("BUTTON");
@@ -262,9 +262,9 @@ describe("search, view and order", () => {
   it("throws away the answer to a question that is no longer asked", async () => {
     const backend = company();
     const answers: (() => void)[] = [];
-    const plain = backend.inbox.bind(backend);
+    const plain = backend.openInbox.bind(backend);
     await drawn(backend);
-    backend.inbox = async (query) => {
+    backend.openInbox = async (query) => {
       const page = await plain(query);
       return new Promise((resolve) => {
         answers.push(() => {
@@ -324,8 +324,8 @@ describe("emptiness and failure", () => {
 
   it("says how many more there are when the list is too long", async () => {
     const backend = company();
-    backend.pageMax = 2;
+    backend.listMax = 2;
     await drawn(backend);
-    expect(text("section")).toContain("Showing the first 2 of 3.");
+    expect(text("section")).toContain("There are more, 3 in all.");
   });
 });

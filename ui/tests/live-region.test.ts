@@ -41,6 +41,24 @@ describe("the live region", () => {
     expect(sentences()).toHaveLength(2);
   });
 
+  it("leaves no number in the status line that is no longer true", async () => {
+    const backend = await drawn();
+    const shown = (): string[] => [...one('[role="log"]').children].filter((line) => !line.classList.contains("out-of-sight")).map((line) => line.textContent);
+    backend.add(invented("b"));
+    await pass(1);
+    expect(shown()).toEqual(["1 new request: money, compensable. 2 waiting."]);
+    backend.add(invented("c"));
+    backend.add(invented("d"));
+    await pass(1);
+    expect(shown()).toEqual([]);
+    await pass(10);
+    expect(shown()).toEqual(["2 new requests. 4 waiting."]);
+    backend.end("b", "denied", "denied by Bo Specimen 14:27");
+    await pass(1);
+    expect(shown()).toEqual([]);
+    expect(sentences()).toHaveLength(2);
+  });
+
   it("never speaks of a countdown or of a request that ended", async () => {
     const backend = await drawn();
     backend.end("a", "denied", "denied by Bo Specimen 14:27");

@@ -16,7 +16,8 @@ afterEach(() => {
 /** Everything this window may ask for. */
 const commands = [
   "console_state",
-  "inbox",
+  "inbox_open",
+  "inbox_page",
   "open_review",
   "desk",
   "desk_item",
@@ -64,7 +65,8 @@ describe("the main window decides nothing", () => {
     const query = { view: "waiting", search: "x", sort: "expires" } as const;
     const settings = { theme: "dark", notification_privacy: "count", version: "1", build: "2" } as const;
     await tauri.consoleState();
-    await tauri.inbox(query);
+    await tauri.openInbox(query);
+    await tauri.inboxPage("7", ["r"]);
     await tauri.openReview("r");
     await tauri.desk();
     await tauri.deskItem("o");
@@ -78,10 +80,11 @@ describe("the main window decides nothing", () => {
     await tauri.saveSettings(settings);
     expect(asked.map(([command]) => command)).toEqual(commands);
     expect(asked[1]?.[1]).toEqual({ query });
-    expect(asked[2]?.[1]).toEqual({ request: "r" });
-    expect(asked[8]?.[1]).toEqual({ operation: "o" });
-    expect(asked[10]?.[1]).toEqual({ stop: false });
-    expect(asked[12]?.[1]).toEqual({ settings });
+    expect(asked[2]?.[1]).toEqual({ list: "7", requests: ["r"] });
+    expect(asked[3]?.[1]).toEqual({ request: "r" });
+    expect(asked[9]?.[1]).toEqual({ operation: "o" });
+    expect(asked[11]?.[1]).toEqual({ stop: false });
+    expect(asked[13]?.[1]).toEqual({ settings });
   });
 
   it("passes a refusal on as it is, and names a silent core", async () => {
@@ -90,7 +93,7 @@ describe("the main window decides nothing", () => {
       throw command === "open_review" ? { id: "E-REQ-11", text: "gone" } : "command not allowed";
     });
     await expect(tauri.openReview("r")).rejects.toEqual({ id: "E-REQ-11", text: "gone" });
-    await expect(tauri.inbox({ view: "mine", search: "", sort: "newest" })).rejects.toEqual({
+    await expect(tauri.openInbox({ view: "mine", search: "", sort: "newest" })).rejects.toEqual({
       id: "E-UI-2",
       text: en.errors.coreSilent,
     });

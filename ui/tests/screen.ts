@@ -4,6 +4,34 @@ import { afterEach, beforeEach, vi } from "vitest";
 import App from "../src/App.svelte";
 import { FakeBackend } from "../src/backend/fake";
 
+/** Nothing is laid out here: every row is so high, and what scrolls shows so much. */
+const layout = { row: 84, view: 840 };
+
+/** Tells each element that is observed its size, as an engine does after the first layout. */
+class InventedResizeObserver implements ResizeObserver {
+  readonly #tell: ResizeObserverCallback;
+
+  constructor(tell: ResizeObserverCallback) {
+    this.#tell = tell;
+  }
+
+  observe(element: Element): void {
+    queueMicrotask(() => {
+      const height = element.classList.contains("scroller") || element.hasAttribute("data-page") ? layout.view : layout.row;
+      const entry = { target: element, contentRect: new DOMRect(0, 0, 1000, height) } as unknown as ResizeObserverEntry;
+      this.#tell([entry], this);
+    });
+  }
+
+  unobserve(): void {
+    // Sizes do not change here.
+  }
+
+  disconnect(): void {
+    // Sizes do not change here.
+  }
+}
+
 let mounted: Record<string, unknown> | null = null;
 
 /** The invented clock, moved by hand. */
@@ -11,6 +39,8 @@ export const clock = { seconds: 0 };
 
 beforeEach(() => {
   vi.useFakeTimers();
+  vi.stubGlobal("ResizeObserver", InventedResizeObserver);
+  Object.defineProperty(HTMLElement.prototype, "offsetParent", { configurable: true, get: () => document.body });
   clock.seconds = 0;
 });
 

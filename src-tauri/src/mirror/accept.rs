@@ -86,6 +86,7 @@ impl Batch {
                 return Err(mirror.breaks(record.position, &what, note, &self.records));
             }
         }
+        projection.note_touched(&transaction, size)?;
         schema::set_meta(&transaction, "frontier", &frontier_text(&frontier))?;
         schema::set_meta(&transaction, "checkpoint", note)?;
         transaction.execute("DELETE FROM meta WHERE name = 'alarm'", [])?;

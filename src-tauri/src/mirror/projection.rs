@@ -3,6 +3,8 @@
 mod requests;
 mod rules;
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 use vidimus_api::log::RecordEvent;
 use vidimus_core::json::{Json, Limits, parse_canonical};
@@ -16,6 +18,7 @@ pub type Checked = Result<(), String>;
 #[derive(Default)]
 pub struct Projection {
     applied: Applied,
+    changed: BTreeSet<String>,
 }
 
 /// The body of a record as far as it is here.
@@ -28,7 +31,17 @@ pub enum BodyState {
 impl Projection {
     pub fn applied(mut self, records: usize) -> Applied {
         self.applied.records = u64::try_from(records).unwrap_or(u64::MAX);
+        self.applied.changed = self.changed.into_iter().collect();
         self.applied
+    }
+
+    /// Notes on each request of which something became known how large the log was then.
+    pub fn note_touched(&self, db: &Connection, size: u64) -> Result<(), rusqlite::Error> {
+        let mut statement = db.prepare("UPDATE request SET touched = ?2 WHERE request = ?1")?;
+        for request in self.applied.created.iter().chain(&self.changed) {
+            statement.execute(params![request, size])?;
+        }
+        Ok(())
     }
 
     pub fn take(
@@ -138,9 +151,7 @@ impl Projection {
     }
 
     fn touch(&mut self, request: String) {
-        if !self.applied.changed.contains(&request) {
-            self.applied.changed.push(request);
-        }
+        self.changed.insert(request);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Reads the projections.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use vidimus_core::bytes::Digest;
 use vidimus_core::roster::Roster;
@@ -65,14 +63,19 @@ impl Mirror {
         Ok(self.db.query_row(&sql, [request], request_row).optional()?)
     }
 
-    /// Requests that wait, soonest expiry first.
-    pub fn waiting(&self) -> Result<Vec<RequestRow>, MirrorFault> {
-        self.requests("state = 'pending' ORDER BY waits_until_ms, position")
-    }
-
-    /// Requests that ended or were approved, newest first.
-    pub fn ended(&self) -> Result<Vec<RequestRow>, MirrorFault> {
-        self.requests("state <> 'pending' ORDER BY coalesce(ended_at_ms, at_ms) DESC, position DESC")
+    /// Hands on every request of which something became known since the log had that size, or all that wait. One at a time: there
+    /// may be more than memory should hold.
+    pub fn touched(&self, since: Option<u64>, mut each: impl FnMut(RequestRow) -> Result<(), MirrorFault>) -> Result<(), MirrorFault> {
+        let condition = match since {
+            Some(_) => "touched > ?1",
+            None => "state = 'pending' AND touched >= ?1",
+        };
+        let mut statement = self.db.prepare_cached(&format!("SELECT {REQUEST_COLUMNS} FROM request WHERE {condition}"))?;
+        let mut rows = statement.query([since.unwrap_or(0)])?;
+        while let Some(row) = rows.next()? {
+            each(request_row(row)?)?;
+        }
+        Ok(())
     }
 
     /// Requests of a tool that a quorum approved before a position, newest first.
@@ -83,13 +86,6 @@ impl Mirror {
         );
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map(params![tool, position], request_row)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    fn requests(&self, condition: &str) -> Result<Vec<RequestRow>, MirrorFault> {
-        let sql = format!("SELECT {REQUEST_COLUMNS} FROM request WHERE {condition} LIMIT {INBOX_ROWS_MAX}");
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let rows = statement.query_map([], request_row)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -112,11 +108,28 @@ impl Mirror {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The requests that a person decided.
-    pub fn decided_by(&self, approver: &str) -> Result<BTreeSet<String>, MirrorFault> {
-        let mut statement = self.db.prepare_cached("SELECT request FROM decision WHERE approver = ?1")?;
+    /// The requests that a person decided: the newest, in the order of their creation or of their last moment.
+    pub fn decided_by(&self, approver: &str, newest_first: bool) -> Result<Vec<String>, MirrorFault> {
+        let order = if newest_first { "position DESC" } else { "waits_until_ms, position" };
+        let sql = format!(
+            "SELECT request FROM (SELECT request, position, waits_until_ms FROM request \
+             WHERE request IN (SELECT request FROM decision WHERE approver = ?1) ORDER BY position DESC LIMIT {INBOX_ROWS_MAX}) ORDER BY {order}"
+        );
+        let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map([approver], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many requests a person decided.
+    pub fn decided_count(&self, approver: &str) -> Result<usize, MirrorFault> {
+        let sql = "SELECT count(DISTINCT request) FROM decision WHERE approver = ?1";
+        Ok(self.db.query_row(sql, [approver], |row| row.get(0))?)
+    }
+
+    /// Whether a person decided a request.
+    pub fn has_decided(&self, request: &str, approver: &str) -> Result<bool, MirrorFault> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM decision WHERE request = ?1 AND approver = ?2)";
+        Ok(self.db.prepare_cached(sql)?.query_row([request, approver], |row| row.get(0))?)
     }
 
     pub fn operations(&self, request: &str) -> Result<Vec<OperationRow>, MirrorFault> {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::MirrorFault;
 
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// What was verified: it is never changed.
 const COPY: &str = "
@@ -49,9 +49,11 @@ CREATE TABLE request (
   given INTEGER NOT NULL DEFAULT 0,
   needed INTEGER NOT NULL DEFAULT 0,
   escalated INTEGER NOT NULL DEFAULT 0,
-  orphaned_at_ms INTEGER
+  orphaned_at_ms INTEGER,
+  touched INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX request_state ON request (state, expires_at_ms);
+CREATE INDEX request_touched ON request (touched);
 CREATE TABLE decision (
   position INTEGER PRIMARY KEY,
   request TEXT NOT NULL,

@@ -71,6 +71,13 @@ impl Card {
 
     /// Reads the request of a row of the mirror.
     pub fn of(mirror: &Mirror, tables: &Tables, listed: RequestRow) -> Result<Self, MirrorFault> {
+        let mut card = Self::without_warnings(mirror, tables, listed)?;
+        card.warnings = warnings::of(&card, mirror)?;
+        Ok(card)
+    }
+
+    /// The same without looking anything up in its history: for lists and notices, which name no warning.
+    pub fn without_warnings(mirror: &Mirror, tables: &Tables, listed: RequestRow) -> Result<Self, MirrorFault> {
         let mut card = Self {
             fault: None,
             frozen: None,
@@ -83,7 +90,6 @@ impl Card {
             listed,
         };
         card.fault = card.parse(mirror, tables)?.err();
-        card.warnings = warnings::of(&card, mirror)?;
         Ok(card)
     }
 

@@ -421,7 +421,7 @@ fn what_the_agent_says_stands_apart_and_in_no_heading_title_or_button() {
         }
     }
     let query = crate::inbox::InboxQuery { view: crate::inbox::View::Waiting, search: String::new(), sort: crate::inbox::Sort::Expires };
-    let listed = serde_json::to_string(&crate::inbox::page(&console, &query).rows).unwrap();
+    let listed = serde_json::to_string(&crate::inbox::open(&console, query).page.rows).unwrap();
     assert!(listed.contains("pay_invoice") && !listed.contains("finance"), "{listed}");
 }
 

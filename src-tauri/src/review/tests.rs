@@ -323,7 +323,7 @@ fn an_orphaned_request_is_not_approved_before_its_agent_is_back() {
         assert!(locks.can_deny());
         let query =
             crate::inbox::InboxQuery { view: crate::inbox::View::Waiting, search: String::new(), sort: crate::inbox::Sort::Expires };
-        let flags: Vec<_> = crate::inbox::page(&console, &query).rows[0].flags.iter().map(|flag| flag.id).collect();
+        let flags: Vec<_> = crate::inbox::open(&console, query).page.rows[0].flags.iter().map(|flag| flag.id).collect();
         assert_eq!(flags.contains(&"orphaned"), orphaned, "{flags:?}");
     }
 }

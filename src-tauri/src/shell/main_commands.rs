@@ -8,7 +8,7 @@ use crate::console::Change;
 use crate::desk::{self, DeskDetail, DeskPage};
 use crate::errors::Told;
 use crate::frame::{self, ConsoleState, SettingsText};
-use crate::inbox::{self, InboxPage, InboxQuery};
+use crate::inbox::{self, InboxList, InboxPage, InboxQuery};
 use crate::settings::Settings;
 use crate::strings;
 
@@ -25,9 +25,14 @@ pub async fn console_state(console: State<'_, Shared>) -> Result<ConsoleState, T
     Ok(frame::console_state(&console))
 }
 
-#[tauri::command(rename = "inbox")]
-pub async fn inbox(console: State<'_, Shared>, query: InboxQuery) -> Result<InboxPage, Told> {
-    Ok(inbox::page(&console, &query))
+#[tauri::command]
+pub async fn inbox_open(console: State<'_, Shared>, query: InboxQuery) -> Result<InboxList, Told> {
+    Ok(inbox::open(&console, query))
+}
+
+#[tauri::command]
+pub async fn inbox_page(console: State<'_, Shared>, list: String, requests: Vec<String>) -> Result<InboxPage, Told> {
+    inbox::page(&console, &list, &requests)
 }
 
 #[tauri::command]
@@ -125,10 +130,9 @@ pub fn forward_changes(app: &AppHandle, console: &Shared) {
                 Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => Vec::new(),
                 Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
             };
-            let decidable = inbox::decidable(&console);
-            let waiting = decidable.len();
+            let waiting = inbox::counts(&console).waiting;
             // What somebody else has to decide is no news here.
-            let added = decidable.iter().filter(|card| created.contains(&card.listed.request)).count();
+            let added = inbox::decidable_of(&console, &created);
             let announcement = if added == 0 { String::new() } else { strings::announcement(added, waiting) };
             let changed = InboxChanged { waiting: waiting.to_string(), added: added.to_string(), announcement };
             // A main window that is gone is told nothing.

@@ -96,7 +96,8 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
         .manage(sheet_commands::Sheets::default())
         .invoke_handler(tauri::generate_handler![
             main_commands::console_state,
-            main_commands::inbox,
+            main_commands::inbox_open,
+            main_commands::inbox_page,
             main_commands::settings,
             main_commands::save_settings,
             main_commands::open_review,

@@ -135,7 +135,7 @@ fn ended_ones(console: &Console, changed: &[String]) -> Vec<(RequestId, Ended)> 
 
 fn update_tray(app: &AppHandle, console: &Console) {
     let decidable = crate::inbox::decidable(console);
-    let next = decidable.iter().map(|card| card.listed.waits_until_ms).min();
+    let next = decidable.iter().map(|summary| summary.waits_until_ms).min();
     let now_ms = console.now_ms();
     let words = format!("{} {}", crate::strings::TOP_GATE, crate::review::state::top_line(console).gate);
     let connected = console.shared().gate == GateState::Connected;

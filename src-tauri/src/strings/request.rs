@@ -53,6 +53,7 @@ texts! {
     FACT_UNTIL = "Waits until";
     NOBODY_NAMED = "nobody named";
     NO_AGENT = "proposed by a person";
+    LIST_GONE = "This list is no longer kept. It is opened again.";
     NO_UNDO = "There is no undo.";
     NO_UNDO_TOOL = "There is no undo for this tool.";
     IDENTITY = "Identity: SHA-256 of the exact bytes, computed on this computer";

@@ -4,6 +4,7 @@ import type {
   DeskDetail,
   DeskPage,
   InboxChanged,
+  InboxList,
   InboxPage,
   InboxQuery,
   Settings,
@@ -17,7 +18,10 @@ import type {
  */
 export interface Backend {
   consoleState(): Promise<ConsoleState>;
-  inbox(query: InboxQuery): Promise<InboxPage>;
+  /** Opens a list in the order of now, which stays until another is opened. */
+  openInbox(query: InboxQuery): Promise<InboxList>;
+  /** How rows of that list read now. */
+  inboxPage(list: string, requests: readonly string[]): Promise<InboxPage>;
   openReview(request: string): Promise<void>;
   desk(): Promise<DeskPage>;
   /** Null once the core no longer knows it. */

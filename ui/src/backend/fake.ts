@@ -7,6 +7,7 @@ import type {
   DeskItem,
   DeskPage,
   InboxChanged,
+  InboxList,
   InboxPage,
   InboxQuery,
   InboxRow,
@@ -47,6 +48,7 @@ export const enrolledState: ConsoleState = {
   reconcile: { count: "0", late: false },
   recoveries: [],
   theme: "system",
+  waiting: "7",
   window_title: "TEST - 7 waiting - Vidimus",
 };
 
@@ -73,8 +75,10 @@ export class FakeBackend implements Backend {
   lastOutcome: string | null = null;
   wanted = false;
   failing: BackendError | null = null;
-  pageMax = 500;
+  listMax = 500;
 
+  /** The lists that were opened: what each was asked, and what it holds. */
+  readonly #lists: { query: InboxQuery; requests: string[] }[] = [];
   readonly #now: Seconds;
   readonly #inboxListeners = new Set<(change: InboxChanged) => void>();
   readonly #stateListeners = new Set<() => void>();
@@ -87,26 +91,47 @@ export class FakeBackend implements Backend {
   }
 
   async consoleState(): Promise<ConsoleState> {
-    return this.#answer({ ...this.state });
+    return this.#answer({ ...this.state, waiting: this.#count((request) => request.ended === null) });
   }
 
-  async inbox(query: InboxQuery): Promise<InboxPage> {
+  async openInbox(query: InboxQuery): Promise<InboxList> {
     this.asked.push(query);
-    const words = query.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-    const matching = this.requests
-      .filter((request) => this.#inView(request, query))
-      .filter((request) => words.every((word) => rowName(request).toLowerCase().includes(word)))
-      .sort((one, other) => this.#compare(one, other, query));
-    return this.#answer({
-      rows: matching.slice(0, this.pageMax).map((request) => this.#row(request)),
-      total: matching.length.toString(),
+    const requests = this.#matching(query).map((request) => request.request);
+    this.#lists.push({ query, requests: requests.slice(0, this.listMax) });
+    const list = (this.#lists.length - 1).toString();
+    const listed = requests.slice(0, this.listMax);
+    return this.#answer({ list, requests: listed, total: requests.length.toString(), page: this.#page(list, listed) });
+  }
+
+  async inboxPage(list: string, requests: readonly string[]): Promise<InboxPage> {
+    return this.#answer(this.#page(list, requests));
+  }
+
+  #page(list: string, requests: readonly string[]): InboxPage {
+    const opened = this.#lists[Number(list)];
+    if (opened === undefined) throw new Error(`no list ${list}`);
+    const fresh = this.#matching(opened.query).filter(({ request }) => !opened.requests.includes(request));
+    const soonest = Math.min(...fresh.map(({ expires_s }) => expires_s));
+    const told = requests.map((request) => this.requests.find((entry) => entry.request === request));
+    return {
+      rows: told.filter((request) => request !== undefined).map((request) => this.#row(request)),
+      fresh: fresh.length === 0 ? null : { count: fresh.length.toString(), expires_in_text: remaining(soonest - this.#now()) },
       counts: {
         waiting: this.#count((request) => request.ended === null),
         mine: this.#count((request) => request.ended === null && request.eligible),
         decided: this.#count((request) => request.ended !== null),
       },
       taken_at_text: timeOfDay(this.#now(), true),
-    });
+      stays_ms: 1000,
+    };
+  }
+
+  #matching(query: InboxQuery): InventedRequest[] {
+    const words = query.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    return this.requests
+      .filter((request) => this.#inView(request, query))
+      .filter((request) => words.every((word) => rowName(request).toLowerCase().includes(word)))
+      .sort((one, other) => this.#compare(one, other, query));
   }
 
   async openReview(request: string): Promise<void> {
@@ -216,6 +241,7 @@ export class FakeBackend implements Backend {
 
   #tell(added: string, announcement: string): void {
     const waiting = this.#count((request) => request.ended === null);
+    this.become({});
     const sentence = announcement === "" ? "" : `${announcement} ${waiting} waiting.`;
     for (const listener of this.#inboxListeners) listener({ waiting, added, announcement: sentence });
   }
@@ -230,10 +256,9 @@ export class FakeBackend implements Backend {
     return this.requests.filter(counted).length.toString();
   }
 
-  /** The lists of what waits name what ended too, so that a row on screen can say who ended it. */
   #inView(request: InventedRequest, { view }: InboxQuery): boolean {
     if (view === "decided") return request.ended !== null;
-    return view === "waiting" || request.eligible;
+    return request.ended === null && (view === "waiting" || request.eligible);
   }
 
   #compare(one: InventedRequest, other: InventedRequest, { sort }: InboxQuery): number {

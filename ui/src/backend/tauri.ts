@@ -3,7 +3,7 @@ import { listen } from "@tauri-apps/api/event";
 
 import { en } from "../strings/en";
 import { backendError, type Backend } from "./backend";
-import type { ConsoleState, DeskDetail, DeskPage, InboxChanged, InboxPage, Settings } from "./types";
+import type { ConsoleState, DeskDetail, DeskPage, InboxChanged, InboxList, InboxPage, Settings } from "./types";
 
 async function call<Answer>(command: string, parameters?: Record<string, unknown>): Promise<Answer> {
   try {
@@ -45,7 +45,8 @@ function subscribe(event: string, listener: (payload: unknown) => void): () => v
 /** The one place where the page meets Tauri. */
 export const tauri: Backend = {
   consoleState: () => call<ConsoleState>("console_state"),
-  inbox: (query) => call<InboxPage>("inbox", { query }),
+  openInbox: (query) => call<InboxList>("inbox_open", { query }),
+  inboxPage: (list, requests) => call<InboxPage>("inbox_page", { list, requests }),
   openReview: (request) => tell("open_review", { request }),
   desk: () => call<DeskPage>("desk"),
   deskItem: (operation) => call<DeskDetail | null>("desk_item", { operation }),

@@ -96,6 +96,8 @@ export interface ConsoleState {
   /** The one that takes effect first before the others. */
   recoveries: Recovery[];
   theme: Theme;
+  /** How many requests wait that this person may see. */
+  waiting: string;
   window_title: string;
 }
 
@@ -155,13 +157,33 @@ export interface InboxCounts {
   decided: string;
 }
 
+/** What came since a list was opened, and is not on it. */
+export interface FreshText {
+  count: string;
+  /** When the first of them expires: "4:12". */
+  expires_in_text: string;
+}
+
+/** Rows of a list as they read now. */
 export interface InboxPage {
   rows: InboxRow[];
-  /** How many requests match; more than `rows` when the page is full. */
-  total: string;
+  /** Null where the list has everything. */
+  fresh: FreshText | null;
   counts: InboxCounts;
   /** Time of day with seconds: "14:28:03". */
   taken_at_text: string;
+  /** Milliseconds for which these words stay true by the clock alone. */
+  stays_ms: number;
+}
+
+/** An order of requests that stays as it is, with its first rows. */
+export interface InboxList {
+  list: string;
+  /** Every request in it, in its order. */
+  requests: string[];
+  /** How many match, listed or not. */
+  total: string;
+  page: InboxPage;
 }
 
 export interface Settings {

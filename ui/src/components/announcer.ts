@@ -20,6 +20,13 @@ export class Announcer {
     this.#insert(sentence)?.classList.remove("out-of-sight");
   }
 
+  /** Takes a sentence that is no longer true from the status line; it was spoken, and nothing is spoken now. */
+  takeBack(sentence: string): void {
+    for (const line of this.#container?.children ?? []) {
+      if (line.textContent === sentence) line.classList.add("out-of-sight");
+    }
+  }
+
   /** Says what is written elsewhere on the screen already. */
   sayOnly(sentence: string): void {
     this.#insert(sentence);

@@ -4,10 +4,6 @@
  */
 import type { Effect, Environment, GateState, InboxView, KeyState, MirrorState, NotificationPrivacy, Reversibility, Theme } from "../backend/types";
 
-function plural(count: number, one: string, many: string): string {
-  return `${count.toString()} ${count === 1 ? one : many}`;
-}
-
 export const en = {
   product: "Vidimus",
   loading: "Loading from gate",
@@ -123,7 +119,7 @@ export const en = {
     upToDate: (time: string) => `Up to date ${time}`,
     behind: (time: string) => `Not up to date since ${time}`,
     asOf: (time: string) => `as of ${time}`,
-    fresh: (count: number) => plural(count, "new request", "new requests"),
+    fresh: (count: string) => `${count} ${count === "1" ? "new request" : "new requests"}`,
     freshExpires: (time: string) => `(first expires in ${time})`,
     showNew: "Show new",
     list: "Requests",
@@ -167,7 +163,7 @@ export const en = {
     lastChecked: (time: string) => `Last checked ${time}`,
     noMatch: "No request matches.",
     freshInstead: (count: string) => `${count} came in. Press N or "Show new" to see it.`,
-    partial: (shown: number, total: string) => `Showing the first ${shown.toString()} of ${total}. Search to see others.`,
+    partial: (total: string) => `There are more, ${total} in all. Search to see others.`,
     announceMany: (added: string, waiting: string) => `${added} new requests. ${waiting} waiting.`,
     failed: "The list could not be read.",
     tryAgain: "Try again",

@@ -1,28 +1,51 @@
+import { SvelteMap } from "svelte/reactivity";
+
 import type { Backend } from "../../backend/backend";
-import type { BackendError, InboxPage, InboxQuery, InboxRow } from "../../backend/types";
-import { adopt, fresh, merge } from "./order";
+import type { BackendError, FreshText, InboxCounts, InboxPage, InboxQuery, InboxRow } from "../../backend/types";
+import { en } from "../../strings/en";
 
-/** The countdown of a request under five minutes changes once a second; the core decides which texts change. */
-const askMilliseconds = 1000;
+/** After a failure the list is asked for again so soon. */
+const retryMilliseconds = 1000;
 
-/** The time beside "Up to date" moves on with every tenth answer: a text that ticks would draw the eye for nothing. */
-const answersPerStamp = 10;
+/** The time beside "Up to date" moves on at most this often: a text that ticks would draw the eye for nothing. */
+const stampMilliseconds = 10_000;
 
-/** The list on screen and the core's latest list beside it. */
+/** Rows that are asked for beyond each end of what is on the screen: a page key finds its rows there. */
+const rowsAhead = 24;
+
+/** Rows that are kept beside those on screen; older ones are asked for again. */
+const rowsKept = 600;
+
+/** What the core says of a list that it keeps no longer. */
+const listGone = "E-REQ-11";
+
+/**
+ * The list on screen: an order that is the person's and stays, and the rows as the core last told them. The core is asked only
+ * when something happened, when other rows come on the screen, and when a countdown on the screen reads otherwise.
+ */
 export class RequestList {
   query = $state.raw<InboxQuery>({ view: "waiting", search: "", sort: "expires" });
-  rows = $state.raw<readonly InboxRow[]>([]);
-  page = $state.raw<InboxPage | null>(null);
+  requests = $state.raw<readonly string[]>([]);
+  total = $state("0");
+  counts = $state.raw<InboxCounts | null>(null);
+  fresh = $state.raw<FreshText | null>(null);
   takenAt = $state("");
+  /** When the core last answered, to the second. */
+  heardAt = $state("");
   failure = $state.raw<BackendError | null>(null);
   /** A question for another view, search or order is on its way: the rows on screen answer the one before. */
   opening = $state(true);
-
-  readonly fresh = $derived(this.page === null ? [] : fresh(this.rows, this.page, this.query.view));
+  readonly rows = new SvelteMap<string, InboxRow>();
 
   readonly #backend: Backend;
-  #asked = 0;
-  #answers = 0;
+  #list: string | null = null;
+  /** Counts the lists that were asked for: an answer about an older one is thrown away. */
+  #opened = 0;
+  #first = 0;
+  #last = 0;
+  #asking = false;
+  #askAgain = false;
+  #stampedAt = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #followed = false;
 
@@ -42,63 +65,126 @@ export class RequestList {
     void this.open(this.query);
     return () => {
       this.#followed = false;
-      this.#asked += 1;
+      this.#opened += 1;
       clearTimeout(this.#timer);
       document.removeEventListener("visibilitychange", seen);
       end();
     };
   }
 
-  /** Asks for another list: its answer sets a new order. */
+  /** Opens a list: its answer sets a new order. */
   async open(query: InboxQuery): Promise<void> {
     this.query = query;
     this.opening = true;
-    await this.#ask();
-  }
-
-  /** Asks for the same list: its answer moves nothing. */
-  async refresh(): Promise<void> {
-    await this.#ask();
-  }
-
-  /** Takes what the core last sent as the order on screen. */
-  showNew(): void {
-    if (this.page === null || this.opening) return;
-    this.rows = adopt(this.page, this.query.view);
-    this.takenAt = this.page.taken_at_text;
-  }
-
-  async #ask(): Promise<void> {
-    this.#asked += 1;
-    const asked = this.#asked;
+    this.#opened += 1;
+    const opened = this.#opened;
     clearTimeout(this.#timer);
     try {
-      const page = await this.#backend.inbox(this.query);
-      if (asked !== this.#asked) return;
-      this.#take(page);
-    } catch (reason) {
-      if (asked !== this.#asked) return;
-      this.failure = reason as BackendError;
-    }
-    this.#later();
-  }
-
-  #take(page: InboxPage): void {
-    this.failure = null;
-    this.page = page;
-    if (this.opening) {
+      const list = await this.#backend.openInbox(query);
+      if (opened !== this.#opened) return;
+      this.#list = list.list;
+      this.total = list.total;
+      this.#stampedAt = -Infinity;
+      this.requests = list.requests;
       this.opening = false;
-      this.#answers = 0;
-      this.rows = adopt(page, this.query.view);
-    } else {
-      this.rows = merge(this.rows, page);
+      this.#take(list.page, []);
+      this.#later(list.page.stays_ms);
+      // The first rows came with the list; the person may look at others.
+      if (this.#first > 0) await this.refresh();
+    } catch (reason) {
+      if (opened !== this.#opened) return;
+      this.failure = reason as BackendError;
+      this.#later(retryMilliseconds);
     }
-    if (this.#answers % answersPerStamp === 0) this.takenAt = page.taken_at_text;
-    this.#answers += 1;
   }
 
-  #later(): void {
+  /** Tells which rows are on the screen. */
+  look(first: number, last: number): void {
+    if (first === this.#first && last === this.#last) return;
+    this.#first = first;
+    this.#last = last;
+    void this.refresh();
+  }
+
+  /** Asks how the rows on the screen read now: the answer moves nothing. */
+  async refresh(): Promise<void> {
+    if (this.#list === null || this.opening) {
+      if (this.failure !== null) await this.open(this.query);
+      return;
+    }
+    if (this.#asking) {
+      this.#askAgain = true;
+      return;
+    }
+    const opened = this.#opened;
+    const asked = this.#near();
+    this.#asking = true;
+    this.#askAgain = false;
+    clearTimeout(this.#timer);
+    try {
+      const page = await this.#backend.inboxPage(this.#list, asked);
+      if (opened === this.#opened) {
+        this.#take(page, asked);
+        this.#later(page.stays_ms);
+      }
+    } catch (reason) {
+      if (opened === this.#opened) await this.#failed(reason as BackendError);
+    } finally {
+      this.#asking = false;
+    }
+    await this.#catchUp();
+  }
+
+  /** What happened while an answer was under way is asked about once. */
+  async #catchUp(): Promise<void> {
+    if (this.#askAgain) await this.refresh();
+  }
+
+  async #failed(failure: BackendError): Promise<void> {
+    if (failure.id === listGone) {
+      await this.open(this.query);
+      return;
+    }
+    this.failure = failure;
+    this.#later(retryMilliseconds);
+  }
+
+  #take(page: InboxPage, asked: readonly string[]): void {
+    this.failure = null;
+    this.counts = page.counts;
+    this.fresh = page.fresh;
+    this.heardAt = page.taken_at_text;
+    const told = page.rows.map((row) => row.request);
+    for (const row of page.rows) this.rows.set(row.request, row);
+    for (const request of asked) if (!told.includes(request)) this.#end(request);
+    this.#forget();
+    const now = performance.now();
+    if (now - this.#stampedAt >= stampMilliseconds) {
+      this.#stampedAt = now;
+      this.takenAt = page.taken_at_text;
+    }
+  }
+
+  /** A row that the core no longer tells has ended; how is not known here. */
+  #end(request: string): void {
+    const row = this.rows.get(request);
+    if (row?.tombstone_text === null) this.rows.set(request, { ...row, tombstone_text: en.inbox.ended });
+  }
+
+  /** What is on the screen, and a little on both sides. */
+  #near(): string[] {
+    return this.requests.slice(Math.max(0, this.#first - rowsAhead), this.#last + 1 + rowsAhead);
+  }
+
+  #forget(): void {
+    if (this.rows.size <= rowsKept) return;
+    const near = this.#near();
+    for (const request of [...this.rows.keys()]) if (!near.includes(request)) this.rows.delete(request);
+  }
+
+  #later(milliseconds: number): void {
     if (!this.#followed || document.visibilityState === "hidden") return;
-    this.#timer = setTimeout(() => void this.#ask(), askMilliseconds);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.refresh(), milliseconds);
   }
 }

@@ -1,19 +1,28 @@
 import type { InboxChanged } from "../../backend/types";
+import type { Announcer } from "../../components/announcer";
 import { en } from "../../strings/en";
 
 const quietMilliseconds = 10_000;
 
-/** Speaks of new requests at most once in ten seconds; what comes in between is told together. */
+/**
+ * Speaks of new requests at most once in ten seconds; what comes in between is told together. A sentence whose number is no longer
+ * true does not stay in the status line.
+ */
 export class News {
-  readonly #say: (sentence: string) => void;
+  readonly #announcer: Pick<Announcer, "say" | "takeBack">;
+  #said: { sentence: string; waiting: string } | null = null;
   #held: InboxChanged[] = [];
   #quiet: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(say: (sentence: string) => void) {
-    this.#say = say;
+  constructor(announcer: Pick<Announcer, "say" | "takeBack">) {
+    this.#announcer = announcer;
   }
 
   hear(change: InboxChanged): void {
+    if (this.#said !== null && this.#said.waiting !== change.waiting) {
+      this.#announcer.takeBack(this.#said.sentence);
+      this.#said = null;
+    }
     if (change.announcement === "") return;
     this.#held.push(change);
     if (this.#quiet === undefined) this.#tell();
@@ -32,11 +41,12 @@ export class News {
       this.#quiet = undefined;
       return;
     }
-    this.#say(
+    const sentence =
       this.#held.length === 1
         ? first.announcement
-        : en.inbox.announceMany(sum(this.#held.map((change) => change.added)), last.waiting),
-    );
+        : en.inbox.announceMany(sum(this.#held.map((change) => change.added)), last.waiting);
+    this.#announcer.say(sentence);
+    this.#said = { sentence, waiting: last.waiting };
     this.#held = [];
     this.#quiet = setTimeout(() => {
       this.#tell();
