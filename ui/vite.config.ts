@@ -18,5 +18,7 @@ export default defineConfig(({ mode }) => ({
     environment: "happy-dom",
     include: ["tests/**/*.test.ts"],
     restoreMocks: true,
+    // A busy computer is no reason to fail: axe-core reads every node of a page.
+    testTimeout: 60_000,
   },
 }));

@@ -183,7 +183,9 @@ impl Console {
         self.main().await?;
         let deadline = Instant::now() + STEP_WITHIN;
         loop {
-            let shown = self.driver.execute("return document.querySelectorAll('[data-request]').length", vec![]).await?;
+            // Only the rows near the screen are drawn; each says how many there are.
+            const LISTED: &str = "return Number(document.querySelector('[role=listitem]')?.ariaSetSize ?? 0)";
+            let shown = self.driver.execute(LISTED, vec![]).await?;
             if shown.as_u64() == Some(rows as u64) {
                 return Ok(());
             }

@@ -14,6 +14,7 @@ mod exact;
 mod first_frames;
 mod hostile;
 mod hostile_build;
+mod inbox;
 mod keyring_faults;
 mod keys;
 mod looks;

@@ -83,7 +83,7 @@ async fn an_approval_is_taken_back_given_again_and_stopped_while_its_delay_runs(
 }
 
 /// The table with other waits of one tool.
-fn in_row(table: &str, tool: &str, ttl_s: u64, ttl_max_s: u64) -> String {
+pub fn in_row(table: &str, tool: &str, ttl_s: u64, ttl_max_s: u64) -> String {
     let name = format!("tool = \"{tool}\"\neffect");
     let (before, row) = table.split_once(&name).expect("the row");
     let row = row.replacen(

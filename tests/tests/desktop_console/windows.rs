@@ -59,7 +59,8 @@ async fn a_script_in_the_review_window_decides_nothing() {
             "answer_state",
             "ask_provider",
             "open_answer",
-            "inbox",
+            "inbox_open",
+            "inbox_page",
             "open_review",
             "save_settings",
         ] {
