@@ -13,7 +13,7 @@ const SHOWN: usize = 8;
 /// Requests that arrive under the pointer.
 const ARRIVING: usize = 50;
 /// Seconds for which the two wait: long enough to be shown, short enough to end in the test.
-const ENDING_S: u64 = 25;
+const ENDING_S: u64 = 16;
 
 /// From here on, every frame notes where the third row is and what is under the pointer.
 const WATCH: &str = "const row = document.querySelectorAll('[data-request]')[2];\
@@ -36,22 +36,22 @@ const TOMBSTONES: &str = "return document.querySelectorAll('[data-edge=ended] [d
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_moves_under_the_pointer() {
     let name = "nothing_moves_under_the_pointer";
-    let change = |table: String| in_row(&table, "issue_credit", ENDING_S, ENDING_S);
+    let change = |table: String| in_row(&table, "issue_credit", ENDING_S, ENDING_S).replace("pending_max = 20", "pending_max = 100");
     play(Scene::set_with(name, &["billing-approver"], Options::default(), change).await, async |scene| {
         let console = scene.founder().await?;
         let billing = scene.agent("billing")?;
         for number in 0..2 {
-            ask(&billing, "issue_credit", CREDIT, &format!("ending-{number}")).await?;
+            ask(&billing, "issue_credit", &of_amount(CREDIT, "500", number), &format!("ending-{number}")).await?;
         }
         for number in 2..SHOWN {
-            ask(&billing, "refund", REFUND, &format!("staying-{number}")).await?;
+            ask(&billing, "refund", &of_amount(REFUND, "8990", number), &format!("staying-{number}")).await?;
         }
         console.show_rows(SHOWN).await?;
         let third = console.driver.execute("return document.querySelectorAll('[data-request]')[2].dataset.request", vec![]).await?;
         let place = console.driver.execute(WATCH, vec![]).await?;
         scene.desktop.run("xdotool", &["mousemove", &place[0].to_string(), &place[1].to_string()])?;
         for number in 0..ARRIVING {
-            ask(&billing, "refund", REFUND, &format!("arriving-{number}")).await?;
+            ask(&billing, "refund", &of_amount(REFUND, "8990", SHOWN + number), &format!("arriving-{number}")).await?;
         }
         console.driver.wait_for_text("[data-part=new-bar]", &format!("{ARRIVING} new requests")).await?;
         until_two_ended(&console).await?;
@@ -65,6 +65,11 @@ async fn nothing_moves_under_the_pointer() {
         scene.close(console).await
     })
     .await;
+}
+
+/// The same call for another amount: an equal one would be the same effect.
+fn of_amount(args: &str, amount: &str, number: usize) -> String {
+    args.replace(&format!("\"amount_minor\":{amount},"), &format!("\"amount_minor\":{},", 100 + number))
 }
 
 async fn until_two_ended(console: &Console) -> Outcome {
