@@ -16,23 +16,28 @@ use crate::review::sections::person_name;
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
+use crate::wire::ReversibilityWord;
 use matter::of_row;
 
 /// Milliseconds after which what is in doubt is called late.
 const LATE_MS: i64 = 86_400_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DeskItem {
     pub operation: String,
+    /// The request behind it; null for a write, which nobody approved.
     pub request: Option<String>,
-    /// `unknown`, `needs_reconciliation`, or the final state.
+    /// "unknown" while the gate still tries, "needs_reconciliation" once only people can tell, else its final state.
     pub state: String,
-    pub reversibility: &'static str,
+    pub reversibility: ReversibilityWord,
     pub headline: String,
     pub tool: String,
     pub agent: String,
+    /// A whole phrase: "unknown since 14:27 (18 min)".
     pub since_text: String,
     pub age_text: String,
+    /// For more than a day.
     pub late: bool,
     pub attempt_text: String,
     pub owner_text: String,
@@ -45,6 +50,7 @@ pub struct DeskItem {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DeskPage {
     pub items: Vec<DeskItem>,
     /// What people settled lately: a note can still be added.
@@ -58,12 +64,16 @@ pub struct DeskPage {
 
 /// One line of what is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "DeskKnown"))]
 pub struct Known {
     pub at_text: String,
     pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "DeskAnswer"))]
 pub struct AnswerText {
     pub at_text: String,
     pub text: String,
@@ -71,6 +81,7 @@ pub struct AnswerText {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DeskDetail {
     pub item: DeskItem,
     pub known: Vec<Known>,
@@ -161,7 +172,7 @@ fn item(console: &Console, matter: &Matter, now_ms: i64) -> DeskItem {
         operation: row.operation.clone(),
         request: row.request.clone(),
         state: row.state.clone(),
-        reversibility: card.friction().as_str(),
+        reversibility: card.friction().into(),
         headline: card.headline().unwrap_or_else(|| strings::call_of(&row.tool)),
         tool: row.tool.clone(),
         agent: agent_of(&row.agent),

@@ -9,6 +9,8 @@ use crate::text::time;
 
 /// A refusal to be shown: what happened, what it means, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "BackendError"))]
 pub struct Told {
     pub id: &'static str,
     pub text: String,

@@ -11,49 +11,71 @@ use crate::settings::{Privacy, Theme};
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
+use crate::wire::{ClockWord, EnvironmentWord, GateWord, KeyWord, MirrorWord};
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Gate"))]
 pub struct StateText {
-    pub state: &'static str,
+    pub state: GateWord,
+    /// Time of day at which this state began: "14:20".
     pub since_text: String,
+    /// A sentence about a refusal, else empty.
     pub detail: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Clock"))]
 pub struct ClockState {
-    pub state: &'static str,
+    pub state: ClockWord,
+    /// "ok", or the difference in words: "42 s behind".
     pub text: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Key"))]
 pub struct KeyText {
-    pub state: &'static str,
+    pub state: KeyWord,
+    /// The key's own name on this computer: "laptop-7".
     pub label: String,
+    /// A whole sentence when the key cannot sign, else empty.
     pub text: String,
     pub error_id: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Person"))]
 pub struct PersonText {
     pub name: String,
     pub roles: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Mirror"))]
 pub struct MirrorText {
-    pub state: &'static str,
+    pub state: MirrorWord,
+    /// Number of records, grouped for reading.
     pub size: String,
+    /// A sentence when the copy is broken, else empty.
     pub text: String,
     pub error_id: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Notifications"))]
 pub struct NoticesText {
     pub available: bool,
     pub error_id: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Reconcile"))]
 pub struct ReconcileText {
     pub count: String,
     /// Whether one of them waits for more than a day.
@@ -61,8 +83,9 @@ pub struct ReconcileText {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConsoleState {
-    pub environment: Option<&'static str>,
+    pub environment: Option<EnvironmentWord>,
     pub gate: StateText,
     pub clock: ClockState,
     pub key: KeyText,
@@ -72,7 +95,7 @@ pub struct ConsoleState {
     pub notifications: NoticesText,
     /// How many outcomes wait for people; nothing where none does.
     pub reconcile: ReconcileText,
-    /// Recoveries that run.
+    /// Recoveries that run, the one that takes effect first before the others.
     pub recoveries: Vec<RecoveryText>,
     pub theme: Theme,
     /// How many requests wait that this person may see.
@@ -82,6 +105,8 @@ pub struct ConsoleState {
 
 /// The settings that cross to the page, with what it says about itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Settings"))]
 pub struct SettingsText {
     pub theme: Theme,
     pub notification_privacy: Privacy,
@@ -96,7 +121,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
     let mirror = mirror_text(console);
     let (in_doubt, late) = crate::desk::counts(console);
     let label = membership.as_ref().map(|membership| membership.label.clone()).unwrap_or_default();
-    let environment = membership.as_ref().map(|membership| membership.environment.as_str());
+    let environment = membership.as_ref().map(|membership| membership.environment);
     let person = match (&standing, &membership) {
         (Some(standing), _) => {
             Some(PersonText { name: standing.person.name.clone(), roles: standing.person.roles.iter().map(ToString::to_string).collect() })
@@ -110,34 +135,34 @@ pub fn console_state(console: &Console) -> ConsoleState {
     let ask = strings::ask_admins(&recoveries::other_admins(console));
     let shared = console.shared();
     let (gate_state, detail) = match &shared.gate {
-        GateState::None => ("none", String::new()),
-        GateState::Connecting => ("connecting", String::new()),
-        GateState::Connected => ("connected", String::new()),
-        GateState::Offline => ("offline", String::new()),
-        GateState::Refused(told) => ("refused", told.text.clone()),
-        GateState::IdentityChanged => ("identity_changed", strings::IDENTITY_CHANGED.to_owned()),
+        GateState::None => (GateWord::None, String::new()),
+        GateState::Connecting => (GateWord::Connecting, String::new()),
+        GateState::Connected => (GateWord::Connected, String::new()),
+        GateState::Offline => (GateWord::Offline, String::new()),
+        GateState::Refused(told) => (GateWord::Refused, told.text.clone()),
+        GateState::IdentityChanged => (GateWord::IdentityChanged, strings::IDENTITY_CHANGED.to_owned()),
     };
     let (key_state, key_text, error_id) = match &shared.key {
-        KeyState::None => ("none", String::new(), None),
-        KeyState::Waiting => ("waiting", strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
+        KeyState::None => (KeyWord::None, String::new(), None),
+        KeyState::Waiting => (KeyWord::Waiting, strings::KEY_WAITING.to_owned(), Some("E-KEY-6")),
         KeyState::Active => match by_roster {
-            KeyByRoster::Active => ("active", String::new(), None),
-            KeyByRoster::RenewalDue(_) => ("rotation_due", due, Some("E-KEY-7")),
+            KeyByRoster::Active => (KeyWord::Active, String::new(), None),
+            KeyByRoster::RenewalDue(_) => (KeyWord::RotationDue, due, Some("E-KEY-7")),
             KeyByRoster::Rotating => match &shared.rotation_fault {
-                Some(told) => ("rotating", told.text.clone(), Some(told.id)),
-                None => ("rotating", String::new(), None),
+                Some(told) => (KeyWord::Rotating, told.text.clone(), Some(told.id)),
+                None => (KeyWord::Rotating, String::new(), None),
             },
-            KeyByRoster::Stopped => ("stopped", format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
+            KeyByRoster::Stopped => (KeyWord::Stopped, format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
         },
-        KeyState::Stopped => ("stopped", format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
-        KeyState::Removed => ("removed", format!("{} {ask}", strings::KEY_REMOVED), Some("E-KEY-10")),
-        KeyState::Error(told) => ("error", told.text.clone(), Some(told.id)),
+        KeyState::Stopped => (KeyWord::Stopped, format!("{} {ask}", strings::KEY_STOPPED), Some("E-KEY-5")),
+        KeyState::Removed => (KeyWord::Removed, format!("{} {ask}", strings::KEY_REMOVED), Some("E-KEY-10")),
+        KeyState::Error(told) => (KeyWord::Error, told.text.clone(), Some(told.id)),
     };
     let offset = shared.clock_offset_ms;
     ConsoleState {
-        environment,
+        environment: environment.map(EnvironmentWord::from),
         gate: StateText { state: gate_state, since_text: time::hour_minute(shared.gate_since_ms, &console.zone), detail },
-        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { "ok" } else { "off" }, text: clock_text(offset) },
+        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { ClockWord::Ok } else { ClockWord::Off }, text: clock_text(offset) },
         key: KeyText { state: key_state, label, text: key_text, error_id },
         person,
         automated: console.automated,
@@ -150,7 +175,7 @@ pub fn console_state(console: &Console) -> ConsoleState {
         reconcile: ReconcileText { count: grouped(&in_doubt.to_string()), late: late > 0 },
         theme: shared.settings.theme,
         waiting: grouped(&waiting.to_string()),
-        window_title: strings::window_title(environment, waiting, console.automated),
+        window_title: strings::window_title(environment.map(|environment| environment.as_str()), waiting, console.automated),
     }
 }
 
@@ -161,9 +186,9 @@ fn mirror_text(console: &Console) -> MirrorText {
     let broken = slot.as_ref().and_then(Mirror::broken).map(|(position, _)| Told::new("E-AUD-1", strings::log_broken(position)));
     let alarm = slot.as_ref().and_then(Mirror::alarm).map(|_| Told::new("E-NET-4", strings::HEAD_UNSIGNED));
     let (state, told) = match (broken.or(alarm).or(fault), size) {
-        (Some(told), _) => ("broken", Some(told)),
-        (None, 0) => ("empty", None),
-        (None, _) => ("verified", None),
+        (Some(told), _) => (MirrorWord::Broken, Some(told)),
+        (None, 0) => (MirrorWord::Empty, None),
+        (None, _) => (MirrorWord::Verified, None),
     };
     MirrorText {
         state,

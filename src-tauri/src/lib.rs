@@ -40,3 +40,4 @@ pub mod text;
 pub mod tray;
 pub mod trusted;
 pub mod waiting;
+mod wire;

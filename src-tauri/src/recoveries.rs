@@ -13,6 +13,8 @@ use crate::text::time;
 
 /// A recovery that runs, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Recovery"))]
 pub struct RecoveryText {
     /// Its digest, which tells it from others.
     pub recovery: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::{Profile, write_whole};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Theme {
     #[default]
@@ -26,6 +27,8 @@ impl Theme {
 
 /// How much a notification says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "NotificationPrivacy"))]
 #[serde(rename_all = "snake_case")]
 pub enum Privacy {
     /// The request's sentence.

@@ -26,7 +26,7 @@ const troubled: ConsoleState = {
   gate: { state: "offline", since_text: "14:20", detail: "" },
   clock: { state: "off", text: "42 s behind" },
   key: { state: "waiting", label: "laptop-7", text: "", error_id: null },
-  mirror: { state: "broken", size: "4,182", text: "" },
+  mirror: { state: "broken", size: "4,182", text: "", error_id: "E-AUD-1" },
   notifications: { available: false, error_id: null },
   recoveries: ["a", "b"].map((recovery) => ({
     recovery,

@@ -71,7 +71,8 @@ describe("notices", () => {
     [{ key: { state: "error", label: "x", text: "No system keyring is running.", error_id: "E-KEY-1" } }, "E-KEY-1", "No system keyring is running."],
     [{ key: { state: "removed", label: "x", text: "You were taken off.", error_id: "E-KEY-10" } }, "E-KEY-10", "You were taken off."],
     [{ key: { state: "removed", label: "x", text: "", error_id: null } }, "E-KEY-10", en.errors.keyRemoved],
-    [{ mirror: { state: "broken", size: "9", text: "" } }, "E-AUD-1", en.errors.auditBroken],
+    [{ mirror: { state: "broken", size: "9", text: "", error_id: "E-AUD-1" } }, "E-AUD-1", en.errors.auditBroken],
+    [{ mirror: { state: "broken", size: "9", text: "The disk is full.", error_id: "E-AUD-3" } }, "E-AUD-3", "The disk is full."],
     [{ notifications: { available: false, error_id: "E-NOT-2" } }, "E-NOT-2", en.errors.notifications],
   ])("%o gives %s", async (change, id, sentence) => {
     await drawn(change);

@@ -19,9 +19,12 @@ use crate::limits::{INBOX_PAGE_ROWS, INBOX_WAIT_MS};
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
+use crate::wire::{EffectWord, ReversibilityWord};
 use index::{Index, List};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "InboxView"))]
 #[serde(rename_all = "snake_case")]
 pub enum View {
     Waiting,
@@ -30,6 +33,8 @@ pub enum View {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "InboxSort"))]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
     Expires,
@@ -37,6 +42,7 @@ pub enum Sort {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(deny_unknown_fields)]
 pub struct InboxQuery {
     pub view: View,
@@ -45,35 +51,47 @@ pub struct InboxQuery {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Flag {
     pub id: &'static str,
     pub text: &'static str,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct InboxRow {
     pub request: String,
+    /// The request's state in the gate's words; one the page does not know is shown as it is.
     pub state: String,
-    pub effect: String,
-    pub reversibility: String,
+    pub effect: EffectWord,
+    pub reversibility: ReversibilityWord,
+    /// The summary made from the row's template; null where the row has none.
     pub headline: Option<String>,
     pub argument_count: String,
     pub tool: String,
     pub agent: String,
     pub on_behalf_of: Option<String>,
     pub flags: Vec<Flag>,
+    /// Changes once a second under five minutes and once a minute above.
     pub expires_in_text: String,
+    /// Under 60 seconds.
     pub expires_soon: bool,
+    /// Time of day: "14:32".
     pub expires_at_text: String,
     pub received_at_text: String,
+    /// "0 of 1".
     pub approvals_text: String,
     pub eligible: bool,
+    /// A whole sentence that says why this person cannot decide.
     pub not_eligible_text: Option<String>,
+    /// Who ended it and when: "approved by approver B 14:21"; null while it waits.
     pub tombstone_text: Option<String>,
+    /// The whole row in reading order, with the tombstone where it has ended.
     pub accessible_name: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct InboxCounts {
     pub waiting: String,
     pub mine: String,
@@ -82,6 +100,7 @@ pub struct InboxCounts {
 
 /// What came since a list was opened, and is not on it.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FreshText {
     pub count: String,
     /// When the first of them expires.
@@ -90,11 +109,13 @@ pub struct FreshText {
 
 /// Rows of a list as they read now, and what is to be said beside them.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct InboxPage {
     pub rows: Vec<InboxRow>,
     /// Nothing where the list has everything.
     pub fresh: Option<FreshText>,
     pub counts: InboxCounts,
+    /// Time of day with seconds: "14:28:03".
     pub taken_at_text: String,
     /// Milliseconds for which these words stay true by the clock alone.
     pub stays_ms: u32,
@@ -102,6 +123,7 @@ pub struct InboxPage {
 
 /// An order of requests that stays as it is, with its first rows.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct InboxList {
     pub list: String,
     /// Every request in it, in its order.

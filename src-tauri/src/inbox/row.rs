@@ -10,6 +10,7 @@ use crate::review::card::Card;
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
+use crate::wire::EffectWord;
 
 /// The row of a request, and until when it waits where it does. Nothing where the log holds no such request for this person.
 pub fn of(console: &Console, standing: Option<&Standing>, request: &str, now_ms: i64) -> Option<(InboxRow, Option<i64>)> {
@@ -51,8 +52,8 @@ fn drawn(console: &Console, card: &Card, eligible: &Result<(), Told>, now_ms: i6
     let mut row = InboxRow {
         request: listed.request.clone(),
         state: listed.state.clone(),
-        effect: members.map_or("money", |members| members.effect.as_str()).to_owned(),
-        reversibility: card.friction().as_str().to_owned(),
+        effect: members.map_or(EffectWord::Money, |members| members.effect.into()),
+        reversibility: card.friction().into(),
         headline: card.headline(),
         argument_count: grouped(
             &card.values.iter().filter(|value| !matches!(value.node.kind, NodeKind::Object | NodeKind::Array)).count().to_string(),

@@ -14,9 +14,11 @@ use crate::strings;
 
 /// Sent when the list may have changed. No payee, no amount.
 #[derive(Debug, Clone, Serialize)]
-struct InboxChanged {
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct InboxChanged {
     waiting: String,
     added: String,
+    /// A sentence for the live region, free of what the privacy level hides; empty where nothing is to be said.
     announcement: String,
 }
 

@@ -25,6 +25,9 @@ use crate::profile::{Profile, ProfileError, ProfileLock};
 use crate::propose;
 use crate::review::page::View;
 
+#[cfg(test)]
+pub(crate) use main_commands::InboxChanged;
+
 pub(crate) type Shared = Arc<Console>;
 
 /// Runs the console until it is quit.

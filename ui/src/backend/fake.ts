@@ -43,7 +43,7 @@ export const enrolledState: ConsoleState = {
   key: { state: "active", label: "laptop-7", text: "", error_id: null },
   person: { name: "Ada Example", roles: ["support-lead", "billing-approver"] },
   automated: false,
-  mirror: { state: "verified", size: "4,182", text: "" },
+  mirror: { state: "verified", size: "4,182", text: "", error_id: null },
   notifications: { available: true, error_id: null },
   reconcile: { count: "0", late: false },
   recoveries: [],
@@ -58,7 +58,7 @@ export const notEnrolledState: ConsoleState = {
   gate: { state: "none", since_text: "", detail: "" },
   key: { state: "none", label: "", text: "", error_id: null },
   person: null,
-  mirror: { state: "empty", size: "", text: "" },
+  mirror: { state: "empty", size: "", text: "", error_id: null },
   window_title: "Vidimus",
 };
 

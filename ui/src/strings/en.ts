@@ -52,7 +52,6 @@ export const en = {
     auditCopy: "Audit copy",
     mirrorStates: {
       empty: "nothing copied yet",
-      syncing: "checking",
       verified: "verified",
       broken: "broken",
     } satisfies Record<MirrorState, string>,

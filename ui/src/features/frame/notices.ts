@@ -54,7 +54,7 @@ function keyNotice({ key }: ConsoleState): Notice | null {
 
 function mirrorNotice({ mirror }: ConsoleState): Notice | null {
   return mirror.state === "broken"
-    ? { id: "E-AUD-1", tone: "bad", text: mirror.text || en.errors.auditBroken }
+    ? { id: mirror.error_id ?? "E-AUD-1", of: "log", tone: "bad", text: mirror.text || en.errors.auditBroken }
     : null;
 }
 
