@@ -162,7 +162,10 @@ pub fn console_state(console: &Console) -> ConsoleState {
     ConsoleState {
         environment: environment.map(EnvironmentWord::from),
         gate: StateText { state: gate_state, since_text: time::hour_minute(shared.gate_since_ms, &console.zone), detail },
-        clock: ClockState { state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { ClockWord::Ok } else { ClockWord::Off }, text: clock_text(offset) },
+        clock: ClockState {
+            state: if offset.abs() < crate::limits::CLOCK_SMALL_MS { ClockWord::Ok } else { ClockWord::Off },
+            text: clock_text(offset),
+        },
         key: KeyText { state: key_state, label, text: key_text, error_id },
         person,
         automated: console.automated,

@@ -90,7 +90,8 @@ impl Index {
         let standing = console.standing();
         let reader = Reader { gate: now.gate, key, roster_version: standing.as_ref().map(|standing| standing.roster.version) };
         // Who may decide is another question under another roster, and every request is asked it again.
-        let since = self.stand.as_ref().filter(|stand| self.reader.as_ref() == Some(&reader) && stand.size <= now.size).map(|stand| stand.size);
+        let since =
+            self.stand.as_ref().filter(|stand| self.reader.as_ref() == Some(&reader) && stand.size <= now.size).map(|stand| stand.size);
         let taken = console.read(|mirror| self.take(mirror, &console.tables, standing.as_ref(), since));
         if let Some(size) = taken {
             self.stand = Some(Stand { size, ..now });
@@ -174,7 +175,8 @@ impl Index {
             let mut fresh = Fresh::default();
             for summary in self.waiting.values().filter(|summary| is_in(summary, &list.query) && !list.listed.contains(&summary.request)) {
                 fresh.count += 1;
-                fresh.first_expires_ms = Some(fresh.first_expires_ms.map_or(summary.waits_until_ms, |first| first.min(summary.waits_until_ms)));
+                fresh.first_expires_ms =
+                    Some(fresh.first_expires_ms.map_or(summary.waits_until_ms, |first| first.min(summary.waits_until_ms)));
             }
             self.lists[at].fresh = (self.revision, fresh);
         }

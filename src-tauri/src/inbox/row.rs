@@ -14,7 +14,9 @@ use crate::wire::EffectWord;
 
 /// The row of a request, and until when it waits where it does. Nothing where the log holds no such request for this person.
 pub fn of(console: &Console, standing: Option<&Standing>, request: &str, now_ms: i64) -> Option<(InboxRow, Option<i64>)> {
-    let card = console.read(|mirror| mirror.request(request)?.map(|listed| console.cards.of(mirror, &console.tables, listed)).transpose()).flatten()?;
+    let card = console
+        .read(|mirror| mirror.request(request)?.map(|listed| console.cards.of(mirror, &console.tables, listed)).transpose())
+        .flatten()?;
     let listed = &card.listed;
     if listed.frozen.is_none() && listed.body_fault.is_none() {
         return None;
