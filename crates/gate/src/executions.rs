@@ -1,17 +1,21 @@
-//! The places of what is at work with providers. Payments have places of their own, and no provider ever has all of them: whatever
+//! The places of what is at work with providers, and of calls. Payments have places of their own, and no provider ever has all of them: whatever
 //! an agent makes wait at one that hangs, a payment to another one begins at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use vidimus_core::code::{Code, Refusal};
 use vidimus_core::table::{Executor, Row};
 
 use crate::limits::{
-    EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX, QUESTIONS_MAX, QUESTIONS_PER_PROVIDER_MAX, REPEATS_MAX, REPEATS_PER_PROVIDER_MAX,
+    CALLS_AT_WORK_MAX, CALLS_AT_WORK_PER_AGENT_MAX, EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX, QUESTIONS_MAX, QUESTIONS_PER_PROVIDER_MAX,
+    REPEATS_MAX, REPEATS_PER_PROVIDER_MAX,
 };
 
 /// All places.
 pub struct Executions {
+    /// Calls of agents, by the agent: what a call does goes on when its agent hangs up, so its connection's place does not bound it.
+    pub calls: Places,
     /// What people approved.
     pub payments: Places,
     /// Questions about what became of payments.
@@ -23,6 +27,7 @@ pub struct Executions {
 impl Default for Executions {
     fn default() -> Executions {
         Executions {
+            calls: Places::of(CALLS_AT_WORK_MAX, CALLS_AT_WORK_PER_AGENT_MAX),
             payments: Places::of(EXECUTIONS_MAX, EXECUTIONS_PER_PROVIDER_MAX),
             questions: Places::of(QUESTIONS_MAX, QUESTIONS_PER_PROVIDER_MAX),
             repeats: Places::of(REPEATS_MAX, REPEATS_PER_PROVIDER_MAX),
@@ -30,7 +35,7 @@ impl Default for Executions {
     }
 }
 
-/// A number of places, and how many of them one provider may have.
+/// A number of places, and how many of them one provider, or one agent, may have.
 pub struct Places {
     taken: Arc<Mutex<HashMap<String, usize>>>,
     max: usize,
@@ -75,6 +80,13 @@ impl Drop for Place {
             }
         }
     }
+}
+
+/// What an agent is told that has as many calls at work as it may, or that came when all agents together have.
+pub fn too_many() -> Refusal {
+    let message =
+        "too many calls are at work at once; this one was not looked at: wait for the answers of others and send it again, as it is";
+    Refusal::new(Code::AgentRateLimited, message)
 }
 
 /// Whom a row's calls go to: scheme and host, whatever the tool. Rows that nothing is sent for share one name.

@@ -111,6 +111,20 @@ pub const SWEEP_MS: u64 = 250;
 /// Between two heartbeat records. *Unit*: seconds.
 pub const HEARTBEAT_S: u64 = 60;
 
+/// Calls that are looked at, read or sent at a time. *Unit*: calls. Each may have a connection to a provider, and goes on when its agent
+/// hangs up. One that waits for people is at work no more.
+pub const CALLS_AT_WORK_MAX: usize = 128;
+
+/// Those of them of one agent. *Unit*: calls.
+pub const CALLS_AT_WORK_PER_AGENT_MAX: usize = 32;
+
+/// Descriptors for files, sockets and the administration, besides those of connections. *Unit*: descriptors.
+pub const DESCRIPTORS_OF_ITS_OWN: usize = 48;
+
+/// Descriptors that the gate needs when every place is taken: with fewer, agents could keep people out. *Unit*: descriptors.
+pub const DESCRIPTORS_MIN: usize =
+    CONNECTIONS_MAX + CALLS_AT_WORK_MAX + EXECUTIONS_MAX + QUESTIONS_MAX + REPEATS_MAX + PAGES_AT_ONCE_MAX + DESCRIPTORS_OF_ITS_OWN;
+
 /// Executions of what was approved at a time. *Unit*: executions.
 pub const EXECUTIONS_MAX: usize = 32;
 
@@ -199,6 +213,10 @@ pub const READS_AT_RISK_MAX: usize = 1000;
 
 /// What a write's lease has beyond the time that its answer may take. *Unit*: seconds.
 pub const WRITE_LEASE_MARGIN_S: u64 = 30;
+
+/// How long a write's end waits for the reading of the state after it. *Unit*: seconds. Within the margin of the lease: a write that its
+/// provider has answered is never in doubt because another tool hangs.
+pub const STATE_AFTER_S_MAX: u64 = 10;
 
 /// Before an operation that was refused an attempt is tried again. *Unit*: seconds. Each try leaves a record.
 pub const REFUSED_REST_S: u64 = 10;

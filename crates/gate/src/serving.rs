@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Gate, StartError};
 use crate::http::server::Service;
 use crate::http::{TlsError, TlsFiles, router, server, tls_acceptor};
-use crate::limits::SHUTDOWN_S_MAX;
+use crate::limits::{DESCRIPTORS_MIN, SHUTDOWN_S_MAX};
 use crate::paging::{self, Paging, PagingError};
 use crate::{admin, workers};
 
@@ -51,6 +52,9 @@ pub enum ServeError {
         /// Why.
         source: std::io::Error,
     },
+    /// The system gives fewer descriptors than the places need.
+    #[error("the gate needs {DESCRIPTORS_MIN} descriptors and may have `{0}`; raise the limit (`ulimit -n`, `LimitNOFILE=`)")]
+    Descriptors(u64),
     /// The administration socket cannot be made.
     #[error("the administration socket cannot be made in the data folder; check that the folder is the gate's own")]
     Socket(#[source] std::io::Error),
@@ -60,6 +64,20 @@ pub enum ServeError {
     /// The gate does not start.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+/// Takes as many descriptors as the places need, up to what the system allows this process.
+fn raise_descriptors() -> Result<(), ServeError> {
+    let needed = u64::try_from(DESCRIPTORS_MIN).unwrap_or(u64::MAX);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let allowed = maximum.unwrap_or(needed);
+    if allowed < needed || setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_err() {
+        return Err(ServeError::Descriptors(allowed));
+    }
+    Ok(())
 }
 
 /// A gate that listens.
@@ -85,6 +103,7 @@ impl Listening {
         if options.tls.is_none() && !options.trusted_proxy && !options.listen.ip().is_loopback() {
             return Err(ServeError::PlainBeyondLoopback(options.listen));
         }
+        raise_descriptors()?;
         let tls = options.tls.as_ref().map(tls_acceptor).transpose()?;
         let paging = Paging::new(options.paging)?;
         let listen_error = |source| ServeError::Listen { address: options.listen, source };

@@ -1,7 +1,8 @@
 //! A write: state before, intent made durable, executed once, state after, one record.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use vidimus_api::call::CallRequest;
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::{Answer, OperationKey};
@@ -14,7 +15,7 @@ use super::{Begun, CallFault};
 use crate::executor::{Outgoing, Reply, http::parse_result};
 use crate::gate::Gate;
 use crate::kept_bytes::of_answer;
-use crate::limits::{WRITE_KEPT_BYTES, WRITE_LEASE_MARGIN_S};
+use crate::limits::{STATE_AFTER_S_MAX, WRITE_KEPT_BYTES, WRITE_LEASE_MARGIN_S};
 use crate::seams::{Seam, pass};
 
 impl Gate {
@@ -109,7 +110,7 @@ impl Gate {
         pass(Seam::AfterAnswer);
         let after = match &row.state {
             // What cannot be read afterwards is missing from the record; the write itself is no less done.
-            Some(read) => self.state(table, read, args).await.ok(),
+            Some(read) => timeout(Duration::from_secs(STATE_AFTER_S_MAX), self.state(table, read, args)).await.ok().and_then(Result::ok),
             None => None,
         };
         pass(Seam::BeforeRecord);

@@ -18,6 +18,7 @@ use super::policy::limit_failures;
 use super::rejection::Rejection;
 use super::server::Peer;
 use crate::calls::{CallFault, Told};
+use crate::executions;
 use crate::gate::Gate;
 use crate::kept_bytes;
 
@@ -39,6 +40,11 @@ pub async fn propose(
             return Err(refusal.into());
         }
     };
+    // Given back with the task's end, not the connection's.
+    let Some(place) = gate.executions.calls.take(agent.agent.as_str()) else {
+        gate.refusals.count(&agent.agent, Instant::now());
+        return Err(executions::too_many().into());
+    };
     let may_leave = kept_bytes::of_call(body.len());
     if !gate.kept_bytes.take(&agent.agent, may_leave, Instant::now()) {
         gate.refusals.count(&agent.agent, Instant::now());
@@ -49,6 +55,7 @@ pub async fn propose(
     let proposed = gate.in_flight.spawn(async move {
         let begun = task.clone().propose(sender.clone(), call).await;
         task.settle(&sender, may_leave, &begun);
+        drop(place);
         let begun = begun?;
         // From here on somebody has to be told: whoever drops this unread leaves an orphan.
         Ok::<Told, CallFault>(Told::of(&task, &sender, begun))
