@@ -154,6 +154,19 @@ mod tests {
         assert!(!document.content_security_policy.contains("unsafe"));
     }
 
+    /// Where the system puts its own colours in place of these, backgrounds go: what they said, an edge says.
+    #[test]
+    fn forced_colours_and_less_motion_are_answered() {
+        let rule = |media: &str| STYLE.split_once(media).map(|(_, rest)| rest.split("@media").next().unwrap_or(rest)).unwrap_or_default();
+        let forced = rule("@media (forced-colors: active)");
+        for part in [".chip", ".notice", ".hidden-character", "CanvasText", "button[aria-disabled=\"true\"]", "GrayText"] {
+            assert!(forced.contains(part), "`{part}` is not in: {forced}");
+        }
+        assert!(!STYLE.contains("forced-color-adjust: none"));
+        assert!(rule("@media (prefers-reduced-motion: reduce)").contains(".hold progress { visibility: hidden; }"));
+        assert!(!STYLE.contains("animation") && !STYLE.contains("transition"), "nothing moves by the style alone");
+    }
+
     /// Nothing lies over anything else, least of all over what has the focus: all stands in the page's own flow.
     #[test]
     fn nothing_is_laid_over_the_page() {

@@ -6,7 +6,7 @@ use vidimus_tests::company::Tool;
 use vidimus_tests::console::Panel;
 use vidimus_tests::desktop::Options;
 
-use crate::scene::{PIN, REFUND, Scene, admit_console, admit_person, ask, check, play, until_status};
+use crate::scene::{FOUNDER, PIN, REFUND, Scene, admit_console, admit_person, ask, check, play, until_status};
 
 const NOTE: &str = "the customer wrote that they keep it";
 
@@ -51,6 +51,7 @@ async fn who_lacks_the_role_is_told_and_the_gate_refuses_a_forged_decision() {
         console.open_panel(Panel::Approve).await?;
         let said = console.driver.wait_for_text("#hard-locks", "E-DEC-2").await?;
         check(said.contains("billing-approver") && said.contains("support-lead"), || format!("the window says: {said}"))?;
+        check(said.contains(&format!("{FOUNDER} can.")), || format!("the window does not say who can: {said}"))?;
         check(!console.shows("#approve-form").await?, || "a form is shown to who may not decide".to_owned())?;
         scene.say("the window names the role that is needed and shows no form");
 

@@ -38,6 +38,7 @@ async fn exactly(theme: &'static str) {
         let mut gallery = Gallery::open(theme)?;
         numbers(scene, &console, &agent, &mut gallery).await?;
         saved_bytes(scene, &console).await?;
+        paid_before(scene, &console, &agent, &mut gallery).await?;
         hostile(scene, &console, &agent, &mut gallery).await?;
         long(scene, &console, &agent, &mut gallery).await?;
         many(scene, &console, &agent, &mut gallery).await?;
@@ -95,6 +96,34 @@ async fn saved_bytes(scene: &Scene, console: &Console) -> Outcome {
     // Space on a button presses it; from elsewhere it reads on.
     console.driver.execute("document.querySelector('#title').focus()", vec![]).await?;
     read_on_and_approve(scene, console).await
+}
+
+/// A payee that was paid before: at another account, and the same amount once more.
+async fn paid_before(scene: &Scene, console: &Console, agent: &AgentClient, gallery: &mut Gallery) -> Outcome {
+    let other = invoice("ACME GmbH", "Invoice 2026-1190", "").replace(IBAN, "DE02120300000000202051");
+    for (args, key, warning, words) in [
+        (other, "other-account", "account", "The account of Payee \"ACME GmbH\" is not the one of its last approved request"),
+        (
+            invoice("ACME GmbH", "Invoice 2026-1191", ""),
+            "once-more",
+            "repeated",
+            "The same amount to the same payee was asked for once in the 30 days before",
+        ),
+    ] {
+        let (_, request) = ask(agent, "pay_invoice", &args, key).await?;
+        console.review(&request.to_string()).await?;
+        let said = console.driver.text(&format!("[data-warning={warning}]")).await?;
+        check(packed(&said).contains(&packed(words)), || format!("the window says: {said}"))?;
+        if warning == "account" {
+            for account in [IBAN, "DE02120300000000202051"] {
+                check(packed(&said).contains(account), || format!("`{account}` is not in: {said}"))?;
+            }
+        }
+        gallery.look(scene, console, &format!("warned-{warning}")).await?;
+        scene.say(&format!("the window warns: {said}"));
+        console.close_review_by_key().await?;
+    }
+    Ok(())
 }
 
 /// The payee of this one is known from now on.

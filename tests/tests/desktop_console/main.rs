@@ -5,7 +5,9 @@
 
 mod admission;
 mod approving;
+mod assistive;
 mod by_keys;
+mod colleagues;
 mod cut_decisions;
 mod cut_keys;
 mod cut_line;
@@ -20,6 +22,7 @@ mod keys;
 mod looks;
 mod looks_of_people;
 mod mutations;
+mod nevers;
 mod notices;
 mod pressing;
 mod proxy;

@@ -29,6 +29,8 @@ async fn change(scene: &mut Scene, theme: &'static str) -> Outcome {
     let table = kim.client()?.table().await?.table;
     let start = table.find("tool = \"refund\"").ok_or("no row of the refund")?;
     let row = table[start..].replacen("request_ttl_s = 1800", "request_ttl_s = 3600", 1).replacen("undo = \"", "undo = \"Ask first; ", 1);
+    // The same call, sent elsewhere.
+    let row = row.replacen("/billing/refunds\"", "/billing/refunds-elsewhere\"", 1);
     std::fs::write(&file, format!("{}{row}", &table[..start]).replacen("pending_max = 20", "pending_max = 25", 1))?;
     let said = propose(scene, &file)?;
     check(said.contains("waits for 1 × billing-approver and 1 × admin"), || format!("propose-table says: {said}"))?;
@@ -49,7 +51,8 @@ async fn change(scene: &mut Scene, theme: &'static str) -> Outcome {
         "1800 s (30 min) →",
         "3600 s (1 h)",
         "LOOSENED",
-        "Loosened for refund: how long a request waits.",
+        "Loosened for refund: what carries it out; how long a request waits.",
+        "refunds-elsewhere",
         "List of the agent",
         "Requests that may wait at once",
     ] {

@@ -23,7 +23,7 @@ const SEEN_WITHIN: Duration = Duration::from_secs(2);
 const STOPPED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A second computer of a person, or one of another person, admitted by the founder in the window.
-async fn seated(scene: &Scene, founder: &Console, invite: &str, theme: &str) -> Outcome<Seat> {
+pub async fn seated(scene: &Scene, founder: &Console, invite: &str, theme: &str) -> Outcome<Seat> {
     let seat = scene.seat("second", theme).await?;
     seat.console.enrol_waiting(invite, PIN).await?;
     admit(founder, &waiting_in(founder, "gate.roster.change").await?).await?;

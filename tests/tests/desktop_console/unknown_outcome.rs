@@ -93,6 +93,18 @@ async fn say_happened(scene: &Scene, console: &Console) -> Outcome<String> {
     Ok(console.receipt().await?)
 }
 
+/// Another payment to the payee of one in doubt: its window says so, and which one it is.
+async fn paying_again_is_warned_of(console: &Console, agent: &AgentClient, doubted: &CallAnswer) -> Outcome {
+    let (again, request) = ask(agent, "wire_transfer", &WIRE.replace("INV-1001", "INV-1002"), "again").await?;
+    console.review(&request.to_string()).await?;
+    let said = console.driver.text("[data-warning=doubt]").await?;
+    let first = doubted.request.ok_or("no request")?.to_string();
+    check(said.contains("may pay twice") && said.replace(['\n', ' '], "").contains(&first), || format!("the window says: {said}"))?;
+    console.close_review_by_key().await?;
+    agent.withdraw(&again.call).await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn people_are_told_answer_contradict_each_other_and_a_third_settles_it() {
     let name = "people_are_told_answer_contradict_each_other_and_a_third_settles_it";
@@ -104,6 +116,9 @@ async fn people_are_told_answer_contradict_each_other_and_a_third_settles_it() {
             format!("it says: {said}")
         })?;
         scene.say(&format!("the notification says: {said}"));
+
+        paying_again_is_warned_of(&console, &agent, &asked).await?;
+        scene.say("another payment to the same payee is warned of while nobody knows what became of the first");
 
         open_desk(&console).await?;
         let known = console.driver.text("[data-part=known]").await?;
