@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
 use vidimus_api::invite::{Invite, InviteKind, code_sha256};
 use vidimus_api::limits::INVITE_TTL_S;
 use vidimus_core::bytes::Digest;
@@ -155,6 +156,9 @@ pub enum AdminError {
     /// No randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// No signed head covers what was done.
+    #[error("it is done, but no signed head covers it; mend the folder of the keys and start the gate before anything else")]
+    Uncovered,
     /// The address of the gate is not known.
     #[error("the gate's address is not known; write it into the file `url` of the data folder")]
     Url(#[source] io::Error),
@@ -254,8 +258,13 @@ pub async fn ask(data: &Path, command: AdminCommand) -> Result<AdminReply, Admin
             // The database's lock decides whether really none runs.
             let gate = Gate::open(data, None).await?;
             let reply = perform(&gate, data, command).await;
+            // What was done is under a signed head before it is told: an older copy of the database does not undo it.
+            let at_once = CancellationToken::new();
+            at_once.cancel();
+            gate.checkpoints.run(&gate.store, &gate.keys, &gate.head_file, &at_once).await;
+            let covered = gate.checkpoints.uncovered() == 0;
             gate.store.close();
-            reply
+            if covered { reply } else { Err(AdminError::Uncovered) }
         }
     }
 }

@@ -204,6 +204,25 @@ async fn an_older_copy_put_back_after_a_kill_never_pays_twice() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_while_the_gate_was_down_is_not_undone_by_an_older_copy() {
+    let mut house = House::open().await;
+    house.credential("billing", &[]);
+    house.end();
+    let database = house.data_path().join("gate.db");
+    let copy = house.data.path().join("copy.db");
+    let backup = rusqlite::Connection::open(&database).expect("the database");
+    backup.execute("VACUUM INTO ?1", [copy.display().to_string()]).expect("a copy");
+    drop(backup);
+    assert!(house.command(&["agent", "revoke", "billing"]).status.success());
+    for left in ["gate.db-wal", "gate.db-shm"] {
+        let _ = fs::remove_file(house.data_path().join(left));
+    }
+    fs::copy(&copy, &database).expect("the older copy");
+    let refused = house.fails_to_start();
+    assert!(refused.contains("log_behind_head"), "{refused}");
+}
+
 /// Somebody who may decide has a head that this gate does not know: it may have lost records, what was paid among them.
 #[tokio::test(flavor = "multi_thread")]
 async fn once_somebody_signs_over_a_head_that_is_not_of_this_log_nothing_begins_until_the_next_start() {

@@ -149,9 +149,10 @@ fn propose_table(tx: &mut Tx<'_>, proposed: &ProposeTable, next: &Table) -> Atte
     refuse_too_many(tx.db, &proposed.proposer)?;
     let change = TableChange::between(&gate.table, next)?;
     let args = change.bounded_args()?;
-    // The first text of a digest stays: another one with the same meaning differs in comments and order only.
+    // The last text of a digest stays: another one with the same meaning differs in comments and order only, and one that is not of
+    // this digest was put there by somebody else.
     tx.execute(
-        "INSERT OR IGNORE INTO effect_tables (table_sha256, toml) VALUES (?1, ?2)",
+        "INSERT INTO effect_tables (table_sha256, toml) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET toml = excluded.toml",
         params![change.next_sha256.to_string(), proposed.text],
     )?;
     let proposal = Proposal {

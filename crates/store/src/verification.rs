@@ -30,7 +30,7 @@ use crate::error::StoreError;
 use crate::gate::{GateState, parsed_table};
 use crate::ledger_verification::LedgerWalk;
 use crate::limits::CHAIN_MAX;
-use crate::log::{Head, read_head, read_node};
+use crate::log::{Head, read_head, read_node, to_i64};
 use crate::replay::Replay;
 use crate::rows::StoredRequest;
 use crate::tx::{find, list};
@@ -155,6 +155,7 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
     ledger.finish(db, &gate)?;
     people.finish(db, &walk.rosters)?;
     walk.finish()?;
+    nothing_is_ahead(db, found.size, gate.roster.as_ref().map_or(0, |roster| roster.roster.version))?;
     // A signed head is behind the records up to it, nothing but the seal behind those that came after it.
     if !sealing::read(db)?.holds(seal) {
         return Err(VerifyError::SealBroken { from: signed.map_or(0, |signed| signed.size), size: found.size });
@@ -164,6 +165,26 @@ fn verify(db: &Connection, signed: Option<Head>, seal: &SealKey) -> Result<Optio
     }
     soundness::refers_to_rows(db)?;
     Ok(Some(gate))
+}
+
+/// Nothing stands where the gate will write: a row there would keep the next version of the roster from coming into force, and with
+/// it every stop and removal, or the next record from the log.
+fn nothing_is_ahead(db: &Connection, size: u64, version: u32) -> Result<(), VerifyError> {
+    let nodes: u64 = (0..u64::BITS).map(|level| size >> level).sum();
+    let counts = [
+        ("rosters", "SELECT count(*) AS count FROM rosters", u64::from(version)),
+        ("records", "SELECT count(*) AS count FROM records", size),
+        ("log_nodes", "SELECT count(*) AS count FROM log_nodes", nodes),
+    ];
+    for (table, sql, expected) in counts {
+        if find(db, sql, [], |row| count(row, "count"))? != Some(expected) {
+            return contradicted(format!("`{table}` has rows that no record brought, or lacks some"));
+        }
+    }
+    if find(db, "SELECT size FROM checkpoints WHERE size > ?1 LIMIT 1", [to_i64(size)?], |_| Ok(()))?.is_some() {
+        return contradicted("a head is kept of records that are not there");
+    }
+    Ok(())
 }
 
 /// Whether what is looked up by column is what the leaf says, and the body is the one of its digest.

@@ -72,6 +72,9 @@ async fn what_is_written_beside_the_log_is_found() {
         ("UPDATE log_nodes SET hash = zeroblob(32) WHERE node = 2", "the tree over the record"),
         ("DELETE FROM records WHERE position = 3", "the log has no record at 3"),
         ("DELETE FROM records WHERE position = (SELECT max(position) FROM records)", "the head of the log"),
+        ("INSERT INTO rosters SELECT max(version) + 1, upper(roster_sha256), 'a text' FROM rosters", "`rosters` has rows"),
+        ("INSERT INTO log_nodes SELECT max(node) + 1, hash FROM log_nodes", "`log_nodes` has rows"),
+        ("INSERT INTO checkpoints SELECT size + 1, 'a note' FROM log_head", "a head is kept of records"),
         ("UPDATE requests SET frozen = replace(frozen, 'Bea Example', 'Eve Example')", "is not the one that was frozen"),
     ];
     for (sql, expected) in cases {
