@@ -21,6 +21,26 @@ pub struct ChainLink {
     pub owner: Option<PersonId>,
 }
 
+impl ChainLink {
+    /// As it stands in frozen bytes, and in the record of a write.
+    pub fn to_json(&self) -> Json {
+        Json::object([("agent", self.agent.as_str().into()), ("owner", self.owner.map(|owner| owner.to_string()).into())])
+    }
+
+    /// Reads what [`ChainLink::to_json`] makes, and nothing else.
+    ///
+    /// *Errors*: those of a strict document.
+    pub fn from_json(json: &Json) -> Result<ChainLink, Refusal> {
+        ChainLink::of_fields(&Fields::exactly(json, CHAIN_LINK)?)
+    }
+
+    fn of_fields(fields: &Fields<'_>) -> Result<ChainLink, Refusal> {
+        Ok(ChainLink { agent: fields.parsed("agent")?, owner: fields.optional_parsed("owner")? })
+    }
+}
+
+const CHAIN_LINK: &[&str] = &["agent", "owner"];
+
 /// The members of a frozen request, all but its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Draft {
@@ -192,11 +212,7 @@ impl FrozenRequest {
 }
 
 fn to_json(draft: &Draft) -> Json {
-    let agents: Vec<Json> = draft
-        .agents
-        .iter()
-        .map(|link| Json::object([("agent", link.agent.as_str().into()), ("owner", link.owner.map(|owner| owner.to_string()).into())]))
-        .collect();
+    let agents: Vec<Json> = draft.agents.iter().map(ChainLink::to_json).collect();
     let needs: Vec<Json> = draft.needs.iter().map(Need::to_json).collect();
     let earlier: Vec<Json> = draft.earlier.iter().map(|request| request.to_string().into()).collect();
     Json::object([
@@ -239,8 +255,8 @@ fn from_json(json: &Json) -> Result<Draft, Refusal> {
         let value = fields.value(name)?;
         if value.as_object().is_some() { Ok(value.clone()) } else { Err(malformed(&fields.path_of(name))) }
     };
-    let agents = fields.objects("agents", &["agent", "owner"])?;
-    let agents = agents.iter().map(|link| Ok(ChainLink { agent: link.parsed("agent")?, owner: link.optional_parsed("owner")? }));
+    let agents = fields.objects("agents", CHAIN_LINK)?;
+    let agents = agents.iter().map(ChainLink::of_fields);
     let needs = fields.objects("needs", &["role", "quorum", "escalate_to"])?;
     let needs = needs.iter().map(|need| {
         let quorum = u32::try_from(need.integer("quorum")?).map_err(|_| malformed(&need.path_of("quorum")))?;

@@ -50,6 +50,7 @@ impl VerifiedReconciliation {
             key_sha256: statement.key_sha256,
             answer: statement.answer,
             amount_minor: statement.amount_minor,
+            signed: true,
         }
     }
 }
@@ -178,6 +179,34 @@ pub struct GivenAnswer {
     pub answer: Answer,
     /// How much happened, where a part did.
     pub amount_minor: Option<u64>,
+    /// The key that it names belongs to this person, is not stopped, and made the signature. One that is not signed counts for
+    /// nothing, but takes the place of what the same person said before.
+    pub signed: bool,
+}
+
+/// The answers to this operation among those on record, in the order of the log: what [`judge`] and [`tally`] are given, by
+/// whoever asks them. None is left out for its key: which of a person's answers is the newest one does not depend on
+/// which of their keys stand today.
+///
+/// *Errors*: those of a strict document.
+pub fn given_on_record<'a>(
+    envelopes: impl IntoIterator<Item = &'a Envelope>,
+    operation: &OperationKey,
+    subject: &Subject<'_>,
+    roster: &Roster,
+) -> Result<Vec<GivenAnswer>, Refusal> {
+    let mut answers = Vec::new();
+    for envelope in envelopes {
+        let statement = ReconciliationStatement::parse(envelope.danger_unverified_payload())?;
+        // An answer to something else is none to this.
+        if statement.operation != *operation || subject.same_bytes(&statement).is_err() {
+            continue;
+        }
+        let signed = verify(envelope, roster).is_ok();
+        let ReconciliationStatement { approver, role, key_sha256, answer, amount_minor, .. } = statement;
+        answers.push(GivenAnswer { approver, role, key_sha256, answer, amount_minor, signed });
+    }
+    Ok(answers)
 }
 
 /// Everything that the rule looks at, read in the transaction that records the answer.
@@ -258,7 +287,8 @@ pub struct Tally {
     pub conflict: bool,
 }
 
-/// Counts answers in the order of the log: the newest one of each person stands, if its key and role still do.
+/// Counts answers in the order of the log: the newest one of each person stands, if its key and role still do. Where they do not,
+/// nothing of that person does: what they said before, they have taken back.
 pub fn tally(subject: &Subject<'_>, answers: &[GivenAnswer], roster: &Roster) -> Tally {
     let needs = subject.needs();
     let needed = needs.iter().map(|need| need.quorum).sum();
@@ -282,7 +312,9 @@ pub fn tally(subject: &Subject<'_>, answers: &[GivenAnswer], roster: &Roster) ->
 
 fn still_stands(subject: &Subject<'_>, given: &GivenAnswer, roster: &Roster) -> bool {
     let holder = roster.active_key(&given.key_sha256, KeyUse::Approval);
-    holder.is_ok_and(|holder| holder.person.person == given.approver) && subject.eligible(&given.approver, &given.role, roster).is_ok()
+    given.signed
+        && holder.is_ok_and(|holder| holder.person.person == given.approver)
+        && subject.eligible(&given.approver, &given.role, roster).is_ok()
 }
 
 /// The amount that a call moves, in minor units: the first money field of its row that the arguments hold.

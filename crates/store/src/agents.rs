@@ -165,15 +165,8 @@ impl AgentOnRecord {
 /// *Errors*: `agent_revoked`, `agent_owner_gone`, `tool_not_listed`.
 pub(crate) fn agents_hold(log: LogView<'_>, gate: &GateState, request: &StoredRequest) -> Attempt<()> {
     let members = request.frozen.members();
-    for (index, link) in members.agents.iter().enumerate() {
-        let sent_by = members.agents.get(index + 1).map(|above| &above.agent);
-        let same = log.agent(&link.agent)?.is_some_and(|known| {
-            // A name that was given out anew is another agent than the one that asked.
-            !known.revoked && known.owner == link.owner && known.parent.as_ref() == sent_by && known.added_at <= members.created_at
-        });
-        if !same {
-            return refuse(Code::AgentRevoked, format!("the agent `{}` was revoked after the call was frozen; nothing runs", link.agent));
-        }
+    if let Some(link) = other_than_frozen(log, &members.agents, members.created_at)? {
+        return refuse(Code::AgentRevoked, format!("the agent `{}` was revoked after the call was frozen; nothing runs", link.agent));
     }
     owners_are_here(&members.agents, &gate.roster()?.roster)?;
     match members.agents.first() {
@@ -182,6 +175,25 @@ pub(crate) fn agents_hold(log: LogView<'_>, gate: &GateState, request: &StoredRe
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// The first link of a chain that is not the agent any more that it was when the chain was frozen; none where all are.
+pub(crate) fn other_than_frozen<'a>(
+    log: LogView<'_>,
+    chain: &'a [ChainLink],
+    frozen_at: Timestamp,
+) -> Result<Option<&'a ChainLink>, StoreError> {
+    for (index, link) in chain.iter().enumerate() {
+        let sent_by = chain.get(index + 1).map(|above| &above.agent);
+        let same = log.agent(&link.agent)?.is_some_and(|known| {
+            // A name that was given out anew is another agent than the one that asked.
+            !known.revoked && known.owner == link.owner && known.parent.as_ref() == sent_by && known.added_at <= frozen_at
+        });
+        if !same {
+            return Ok(Some(link));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether each person who answers for an agent of a chain is in the roster. Who left and is invited again has another id, and

@@ -6,7 +6,6 @@ use vidimus_core::code::{Code, Refusal};
 use vidimus_core::ids::{Effect, Name, RunId};
 use vidimus_core::json::{Limits, parse};
 use vidimus_core::operation::{Answer, Operation, OperationKey, OperationState, WriteCaller};
-use vidimus_core::record::RecordType;
 use vidimus_core::standing::Standing;
 use vidimus_core::time::Timestamp;
 
@@ -14,7 +13,7 @@ use crate::agents::AgentIdentity;
 use crate::calls::{CallReceived, Joined, count_join, insert_call, permitted, record_call_refusal};
 use crate::engine::Rank;
 use crate::error::StoreError;
-use crate::operations::{self, AnswerOutcome, Change, lease_end};
+use crate::operations::{self, AnswerOutcome, Change, Written, lease_end};
 use crate::proposals::payload_sha256;
 use crate::rows::{CALL_COLUMNS, Kind, StoredCall, StoredOperation};
 use crate::tx::{Attempt, Tx, refuse};
@@ -134,7 +133,7 @@ fn write_intent(tx: &mut Tx<'_>, intent: &WriteIntent) -> Attempt<IntentOutcome>
         before: intent.before.clone(),
     };
     let gate = tx.gate()?;
-    operations::stage_write(tx, &gate, &stored, RecordType::WriteIntended, &Change::default())?;
+    operations::stage_write(tx, &gate, &stored, Written::Intended(&identity.chain), &Change::default())?;
     Ok(IntentOutcome::Send { operation, attempt: 1, lease_until })
 }
 

@@ -8,9 +8,11 @@ use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement, VerifiedDecision};
 use vidimus_core::dsse::Envelope;
+use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::{Name, PersonId, RequestId};
+use vidimus_core::json::Json;
 use vidimus_core::operation::OperationState;
-use vidimus_core::reconciliation::{self, GivenAnswer, Subject, VerifiedReconciliation};
+use vidimus_core::reconciliation::{self, GivenAnswer, Subject};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::request::RequestState;
 use vidimus_core::roster::Roster;
@@ -41,17 +43,31 @@ pub(crate) struct OperationOnRecord {
     pub(crate) attempt_over_at: Option<Timestamp>,
     /// The state of its last change; none for an operation that the log does not know.
     pub(crate) state: Option<OperationState>,
-    /// Who sent a write, and the roles that its record names.
+    /// Who sent a write, and who answers for it, as it was first intended.
     pub(crate) write: Option<WriteOnRecord>,
 }
 
 /// A write as its intent is on record.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WriteOnRecord {
-    /// The agent.
-    pub(crate) agent: Option<Name>,
+    /// The agent and the ones that sent it, with who answered for each: whatever is revoked later, and whoever is given their
+    /// names. *Invariant*: never empty.
+    pub(crate) agents: Vec<ChainLink>,
     /// The owner of the tool's row, when it was sent.
     pub(crate) roles: Vec<Name>,
+}
+
+impl WriteOnRecord {
+    /// Reads the record of an intent. One that does not say who sent the write is none.
+    pub(crate) fn of(record: &AuditRecord) -> Result<WriteOnRecord, Refusal> {
+        let nobody = || Refusal::new(Code::FieldMissing, "the record of a write does not say which agents sent it").at("/agents");
+        let agents = record.claims.member("agents").and_then(Json::as_array).ok_or_else(nobody)?;
+        let agents = agents.iter().map(ChainLink::from_json).collect::<Result<Vec<_>, _>>()?;
+        match agents.first() {
+            Some(first) if record.claim("agent") == Some(first.agent.as_str()) => Ok(WriteOnRecord { agents, roles: record.roles.clone() }),
+            Some(_) | None => Err(nobody()),
+        }
+    }
 }
 
 /// What people signed about a request, and what else became of it.
@@ -105,7 +121,7 @@ impl<'a> LogView<'a> {
         Ok(found)
     }
 
-    /// The answers of people to an operation's unknown outcome whose signatures hold today, in the order of the log.
+    /// The answers of people to an operation's unknown outcome, in the order of the log, as core's rule takes them.
     pub(crate) fn answers(&self, stored: &StoredOperation, subject: &Subject<'_>, roster: &Roster) -> Result<Vec<GivenAnswer>, StoreError> {
         let (its, [request, operation]) = stored.records();
         let leaves = list(
@@ -114,18 +130,11 @@ impl<'a> LogView<'a> {
             params![request, operation, RecordType::ReconciliationRecorded.as_str()],
             |row| row.get::<_, String>(0),
         )?;
-        let mut answers = Vec::new();
+        let mut envelopes = Vec::new();
         for leaf in &leaves {
-            for envelope in AuditRecord::parse(leaf.as_bytes())?.envelopes {
-                // A key that was stopped since counts for nothing; neither does an answer to something else.
-                let verified = reconciliation::verify(&envelope, roster).ok();
-                let ours = |verified: &VerifiedReconciliation| {
-                    verified.statement().operation == stored.operation && subject.same_bytes(verified.statement()).is_ok()
-                };
-                answers.extend(verified.filter(ours).map(|verified| verified.given()));
-            }
+            envelopes.extend(AuditRecord::parse(leaf.as_bytes())?.envelopes);
         }
-        Ok(answers)
+        Ok(reconciliation::given_on_record(&envelopes, &stored.operation, subject, roster)?)
     }
 
     pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
@@ -218,8 +227,9 @@ impl OperationOnRecord {
                 self.attempt_over_at = None;
                 if record.record_type == RecordType::WriteIntended {
                     self.state = Some(OperationState::Executing);
-                    let agent = record.claim("agent").map(Name::parse).transpose()?;
-                    self.write = Some(WriteOnRecord { agent, roles: record.roles.clone() });
+                    if self.write.is_none() {
+                        self.write = Some(WriteOnRecord::of(record)?);
+                    }
                 }
             }
             RecordType::OperationChanged => {

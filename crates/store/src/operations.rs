@@ -2,6 +2,7 @@
 
 use rusqlite::params;
 use vidimus_core::bytes::Digest;
+use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::{Name, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{self, Answer, Operation, OperationInput, OperationKey, OperationState};
@@ -320,16 +321,28 @@ fn stage_write_end(
     state: OperationState,
     change: Change,
 ) -> Result<(), StoreError> {
-    let record_type = match state {
-        OperationState::Succeeded => RecordType::WriteExecuted,
-        OperationState::Failed | OperationState::NotHappened | OperationState::NotStarted => RecordType::WriteFailed,
-        // Sent again under its key.
-        OperationState::Executing => RecordType::WriteIntended,
+    let on_record;
+    let written = match state {
+        OperationState::Succeeded => Written::Ended(RecordType::WriteExecuted),
+        OperationState::Failed | OperationState::NotHappened | OperationState::NotStarted => Written::Ended(RecordType::WriteFailed),
+        // Sent again under its key, for those who sent it first.
+        OperationState::Executing => {
+            on_record = tx.log().operation(stored)?.write.ok_or_else(|| StoreError::corrupt("a write whose intent is not on record"))?;
+            Written::Intended(&on_record.agents)
+        }
         OperationState::Reserved | OperationState::Unknown | OperationState::NeedsReconciliation | OperationState::Partial => {
-            RecordType::WriteUnknown
+            Written::Ended(RecordType::WriteUnknown)
         }
     };
-    stage_write(tx, gate, stored, record_type, &change)
+    stage_write(tx, gate, stored, written, &change)
+}
+
+/// What is recorded of a write.
+pub(crate) enum Written<'a> {
+    /// It is about to be sent, for this agent and those that sent it: who may not answer for it is frozen here, as a request's is.
+    Intended(&'a [ChainLink]),
+    /// What its sending brought.
+    Ended(RecordType),
 }
 
 /// Stages the record of a write. That it is about to be sent has its arguments and the state before; how it ended has the state after, its
@@ -338,7 +351,7 @@ pub(crate) fn stage_write(
     tx: &mut Tx<'_>,
     gate: &GateState,
     stored: &StoredOperation,
-    record_type: RecordType,
+    written: Written<'_>,
     change: &Change,
 ) -> Result<(), StoreError> {
     let call = tx.find("SELECT agent, run, on_behalf_of, call_key, says FROM calls WHERE call = ?1", [stored.call.to_string()], |row| {
@@ -347,13 +360,19 @@ pub(crate) fn stage_write(
     })?;
     let [agent, run, on_behalf_of, call_key, says] = call.ok_or_else(|| StoreError::corrupt("a write without its call"))?;
     let owner: Vec<Name> = gate.table.row(&stored.tool).map(|row| row.owner.clone()).into_iter().collect();
-    let claims = Json::object([
+    let (record_type, agents) = match written {
+        Written::Intended(agents) => (RecordType::WriteIntended, Some(agents)),
+        Written::Ended(record_type) => (record_type, None),
+    };
+    let mut claims = vec![
         ("agent", agent),
         ("tool", text(&stored.tool)),
         ("operation", text(stored.operation)),
         ("call", text(stored.call)),
         ("row_sha256", stored.row_sha256.into()),
-    ]);
+    ];
+    claims.extend(agents.map(|agents| ("agents", agents.iter().map(ChainLink::to_json).collect::<Vec<_>>().into())));
+    let claims = Json::Object(claims.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
     let intended = record_type == RecordType::WriteIntended;
     let body = Json::object([
         ("args", stored.args.clone().filter(|_| intended).into()),

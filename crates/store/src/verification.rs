@@ -273,16 +273,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// An agent with everyone who sent it, as they were added.
-    fn chain(&self, agent: &str) -> Vec<ChainLink> {
+    /// An agent with everyone who sent it, as they stand; none where one of them is revoked or not there.
+    fn chain(&self, agent: &str) -> Option<Vec<ChainLink>> {
         let mut chain = Vec::new();
         let mut next = Some(agent.to_owned());
-        while let Some(name) = next.take().filter(|_| chain.len() < CHAIN_MAX) {
-            let (Some(known), Ok(agent)) = (self.agents.get(&name), Name::parse(&name)) else { break };
-            chain.push(ChainLink { agent, owner: known.owner.as_ref().and_then(|owner| owner.parse().ok()) });
+        while let Some(name) = next.take() {
+            let known = self.agents.get(&name).filter(|known| known.revoked_at.is_none() && chain.len() < CHAIN_MAX)?;
+            let owner = known.owner.as_ref().map(|owner| owner.parse()).transpose().ok()?;
+            chain.push(ChainLink { agent: Name::parse(&name).ok()?, owner });
             next.clone_from(&known.parent);
         }
-        chain
+        Some(chain)
     }
 
     fn same_gate(&self, record: &AuditRecord) -> Result<(), VerifyError> {

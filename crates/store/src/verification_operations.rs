@@ -4,13 +4,15 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
+use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::ChainLink;
-use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::ids::RequestId;
 use vidimus_core::operation::{self, Operation, OperationKey, OperationState};
-use vidimus_core::reconciliation::{self, GivenAnswer, Subject};
+use vidimus_core::reconciliation::{self, Subject};
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::roster::Roster;
 
+use crate::on_record::WriteOnRecord;
 use crate::rows::StoredRequest;
 use crate::verification::{VerifyError, contradicted, unsigned};
 
@@ -18,9 +20,10 @@ use crate::verification::{VerifyError, contradicted, unsigned};
 #[derive(Default)]
 struct Known {
     state: Option<OperationState>,
-    /// Owner and agent of a write.
-    write: Option<(Vec<Name>, Option<String>)>,
-    answers: Vec<GivenAnswer>,
+    /// Who sent a write and who answers for it, as it was first intended.
+    write: Option<WriteOnRecord>,
+    /// What people signed, while it can still move something.
+    answers: Vec<Envelope>,
 }
 
 /// The operations of a log, as far as it has been read.
@@ -34,14 +37,14 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Takes the next record. `chain` gives an agent with everyone who sent it.
+    /// Takes the next record. `chain` gives an agent with everyone who sent it, as they stand.
     pub(crate) fn take(
         &mut self,
         db: &Connection,
         position: u64,
         record: &AuditRecord,
         roster: Option<&Roster>,
-        chain: impl Fn(&str) -> Vec<ChainLink>,
+        chain: impl Fn(&str) -> Option<Vec<ChainLink>>,
     ) -> Result<(), VerifyError> {
         if record.record_type == RecordType::RequestEscalated {
             self.escalated.extend(record.request);
@@ -51,12 +54,17 @@ impl Operations {
             return self.answered(position, operation, record, roster);
         }
         if record.record_type == RecordType::OperationChanged {
-            return self.changed(db, position, operation, record, roster, chain);
+            return self.changed(db, position, operation, record, roster);
         }
         let known = self.known.entry(operation).or_default();
         if record.record_type == RecordType::WriteIntended {
             known.state = Some(OperationState::Executing);
-            known.write = Some((record.roles.clone(), record.claim("agent").map(str::to_owned)));
+            let what = || format!("the write that was intended at {position}");
+            let write = WriteOnRecord::of(record).map_err(unsigned(what()))?;
+            let sent_by = record.claim("agent").and_then(chain);
+            if sent_by.as_ref() != Some(&write.agents) || known.write.get_or_insert_with(|| write.clone()).agents != write.agents {
+                return contradicted(format!("{} names other agents than those that stood behind it", what()));
+            }
         } else if record.record_type == RecordType::WriteExecuted {
             known.state = Some(OperationState::Succeeded);
         } else if record.record_type == RecordType::WriteFailed {
@@ -93,7 +101,7 @@ impl Operations {
         if !self.challenges.insert(*statement.challenge.as_bytes()) {
             return contradicted(format!("{} rests on a challenge that was used before", what()));
         }
-        self.known.entry(operation).or_default().answers.push(verified.given());
+        self.known.entry(operation).or_default().answers.push(envelope.clone());
         Ok(())
     }
 
@@ -104,7 +112,6 @@ impl Operations {
         operation: OperationKey,
         record: &AuditRecord,
         roster: Option<&Roster>,
-        chain: impl Fn(&str) -> Vec<ChainLink>,
     ) -> Result<(), VerifyError> {
         let known = self.known.entry(operation).or_default();
         let state: Option<OperationState> = record.claim("state").and_then(|state| state.parse().ok());
@@ -117,20 +124,22 @@ impl Operations {
             let what = || format!("the state at {position}");
             let Some(roster) = roster else { return contradicted(format!("{} is signed by nobody", what())) };
             let request = record.request.map(|request| StoredRequest::load(db, &request)).transpose()?.flatten();
-            let agents = known.write.as_ref().and_then(|(_, agent)| agent.as_deref()).map(chain).unwrap_or_default();
             let subject = match (&request, &known.write) {
                 (Some(request), _) => Subject::Request { frozen: &request.frozen, escalated: self.escalated.contains(&request.request) },
-                (None, Some((roles, _))) if !roles.is_empty() => Subject::Write { owner: &roles[0], agents: &agents },
+                (None, Some(WriteOnRecord { roles, agents })) if !roles.is_empty() => Subject::Write { owner: &roles[0], agents },
                 (None, _) => return contradicted(format!("{} is of an operation that nobody asked for", what())),
             };
-            let given = known.answers.last().and_then(|answer| answer.answer.input());
+            let answers = reconciliation::given_on_record(&known.answers, &operation, &subject, roster).map_err(unsigned(what()))?;
+            let given = answers.last().and_then(|answer| answer.answer.input());
             let leads_here = given.is_some_and(|input| {
                 let open = Operation { state: OperationState::NeedsReconciliation, attempt: 1 };
                 operation::apply(open, input).is_ok_and(|next| next.state == state)
             });
-            if !leads_here || !reconciliation::tally(&subject, &known.answers, roster).reached {
+            if !leads_here || !reconciliation::tally(&subject, &answers, roster).reached {
                 return contradicted(format!("{} is one that only people can give, and too few of them signed it", what()));
             }
+            // What is settled stays so; what is said afterwards moves nothing.
+            known.answers = Vec::new();
         }
         known.state = Some(state);
         Ok(())
@@ -139,7 +148,7 @@ impl Operations {
 
 #[cfg(test)]
 mod tests {
-    use vidimus_core::ids::{Environment, PersonId};
+    use vidimus_core::ids::{Environment, Name, PersonId};
     use vidimus_core::json::Json;
     use vidimus_core::operation::WriteCaller;
     use vidimus_core::roster::Admission;
@@ -178,7 +187,15 @@ mod tests {
             body_sha256: None,
         };
         let changed = |from, state| record(RecordType::OperationChanged, &[("from", from), ("state", state)]);
-        let begun = [record(RecordType::WriteIntended, &[("agent", "support")]), record(RecordType::WriteUnknown, &[])];
+        let link = ChainLink { agent: name("support"), owner: None };
+        let intended = |agents: Option<Json>| {
+            let mut intended = record(RecordType::WriteIntended, &[("agent", "support")]);
+            if let (Json::Object(claims), Some(agents)) = (&mut intended.claims, agents) {
+                claims.push(("agents".to_owned(), agents));
+            }
+            intended
+        };
+        let begun = [intended(Some(vec![link.to_json()].into())), record(RecordType::WriteUnknown, &[])];
         let cases = [
             (vec![changed("unknown", "needs_reconciliation")], true),
             (vec![changed("unknown", "succeeded")], true),
@@ -194,9 +211,15 @@ mod tests {
             let mut operations = Operations::default();
             let told: Result<Vec<()>, _> = (0..)
                 .zip(begun.iter().chain(&rest))
-                .map(|(position, record)| operations.take(&db, position, record, Some(&roster), |_| Vec::new()))
+                .map(|(position, record)| operations.take(&db, position, record, Some(&roster), |_| Some(vec![link.clone()])))
                 .collect();
             assert_eq!(told.is_ok(), holds, "case {index}: {:?}", told.err().map(|error| error.to_string()));
         }
+        let other = ChainLink { agent: name("support"), owner: Some(PersonId::from_random([1; 16])) };
+        for agents in [None, Some(Vec::<Json>::new().into()), Some(vec![other.to_json()].into()), Some(vec![link.to_json(); 2].into())] {
+            let taken = Operations::default().take(&db, 0, &intended(agents), Some(&roster), |_| Some(vec![link.clone()]));
+            assert!(taken.is_err(), "nobody, or somebody else, stood behind the write");
+        }
+        assert!(Operations::default().take(&db, 0, &begun[0], Some(&roster), |_| None).is_err(), "its agent is revoked");
     }
 }

@@ -72,23 +72,18 @@ fn intend(tx: &mut Tx<'_>, operation: &OperationKey, lease_s: u64) -> Attempt<Wr
     Ok(WriteAgain { call: stored.call, attempt: next.attempt, args, lease_until })
 }
 
-/// Whether the agent that asked for a write may ask for it still, by the log and the table in force.
+/// Whether the agents that sent a write are the same still and may ask for it, by the log and the table in force.
 pub(crate) fn still_holds(
     log: LogView<'_>,
     gate: &GateState,
     stored: &StoredOperation,
     on_record: &OperationOnRecord,
 ) -> Result<bool, StoreError> {
-    let agent = on_record.write.as_ref().and_then(|write| write.agent.as_ref());
-    let (Some(agent), Some(asked_at)) = (agent, on_record.first_redeemed_at) else { return Ok(false) };
-    // A name that was given out anew is another agent than the one that asked.
-    let same = log.agent(agent)?.is_some_and(|known| !known.revoked && known.added_at <= asked_at);
-    let listed = gate.table.agent(agent).is_some_and(|list| list.may_call(&stored.tool));
+    let (Some(write), Some(asked_at)) = (&on_record.write, on_record.first_redeemed_at) else { return Ok(false) };
+    let same = agents::other_than_frozen(log, &write.agents, asked_at)?.is_none();
+    let listed = write.agents.first().and_then(|first| gate.table.agent(&first.agent)).is_some_and(|list| list.may_call(&stored.tool));
     let agrees = on_record.state == Some(stored.now_at.state) && on_record.attempts == stored.now_at.attempt;
-    let answered_for = match (agents::identity(log, agent)?, &gate.roster) {
-        (Some(identity), Some(roster)) => agents::owners_are_here(&identity.chain, &roster.roster).is_ok(),
-        (None, _) | (_, None) => false,
-    };
+    let answered_for = gate.roster.as_ref().is_some_and(|roster| agents::owners_are_here(&write.agents, &roster.roster).is_ok());
     Ok(same && listed && agrees && in_force(gate, stored).is_some() && answered_for)
 }
 

@@ -271,6 +271,8 @@ fn answers_of(db: &Connection, operation: &str) -> Result<Vec<AnswerRow>, rusqli
                 approver: text(4).ok()?.parse().ok()?,
                 role: vidimus_core::ids::Name::parse(&text(5).ok()?).ok()?,
                 key_sha256: text(6).ok()?.parse().ok()?,
+                // The mirror takes in nothing whose signature it has not verified.
+                signed: true,
             })
         };
         let given = read().ok_or(rusqlite::Error::InvalidQuery)?;

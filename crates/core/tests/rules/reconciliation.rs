@@ -9,7 +9,8 @@ use vidimus_core::frozen::{ChainLink, Draft, FrozenRequest, Need};
 use vidimus_core::ids::{Environment, RequestId, Reversibility};
 use vidimus_core::operation::{Operation, OperationInput, OperationKey, OperationState, WriteCaller};
 use vidimus_core::reconciliation::{
-    Answer, Case, GivenAnswer, Judgement, OperationChallenge, RECONCILIATION_TYPE, ReconciliationStatement, Subject, judge, tally, verify,
+    Answer, Case, GivenAnswer, Judgement, OperationChallenge, RECONCILIATION_TYPE, ReconciliationStatement, Subject, given_on_record,
+    judge, tally, verify,
 };
 use vidimus_core::roster::Roster;
 use vidimus_core::time::Timestamp;
@@ -119,7 +120,14 @@ impl World {
 }
 
 fn given(seed: u8, answer: Answer, amount_minor: Option<u64>) -> GivenAnswer {
-    GivenAnswer { approver: person(seed), role: name("treasury"), key_sha256: secret(seed).public().digest(), answer, amount_minor }
+    GivenAnswer {
+        approver: person(seed),
+        role: name("treasury"),
+        key_sha256: secret(seed).public().digest(),
+        answer,
+        amount_minor,
+        signed: true,
+    }
 }
 
 #[test]
@@ -307,6 +315,53 @@ fn an_answer_whose_key_was_stopped_counts_no_more() {
     first.keys[0].stopped_at = Some(at(100_500));
     world.statement.roster_sha256 = world.roster.digest().expect("digest");
     let tally = world.judged().expect("counts").tally;
+    assert_eq!((tally.given, tally.reached), (1, false));
+}
+
+/// What a person said last is what they say, whichever of their keys stand: nobody brings back an older answer of their own by
+/// stopping the key of the newer one.
+#[test]
+fn an_answer_whose_key_was_stopped_takes_the_older_one_of_the_same_person_with_it() {
+    for said in [Answer::StillUnknown, Answer::NotHappened, Answer::Happened] {
+        let world = world(2).with(|world| {
+            let mut newer = given(1, said, None);
+            newer.key_sha256 = secret(77).public().digest();
+            world.answers = vec![given(1, Answer::Happened, None), newer];
+        });
+        let tally = world.judged().expect("counts").tally;
+        assert_eq!((tally.given, tally.reached), (1, false), "{said}");
+    }
+}
+
+/// The same, from the envelopes: none is left out, and only what was signed by a key that stands counts.
+#[test]
+fn what_is_on_record_is_given_as_it_was_signed() {
+    let world = world(2);
+    let subject = Subject::Request { frozen: &world.frozen, escalated: false };
+    let operation = world.statement.operation;
+    let by = |approver: u8, signer: u8, answer| {
+        let key_sha256 = secret(signer).public().digest();
+        let statement = ReconciliationStatement { approver: person(approver), key_sha256, answer, ..world.statement.clone() };
+        statement.sign(&secret(signer)).expect("signed")
+    };
+    let foreign = ReconciliationStatement { request_sha256: Some(Digest::of(b"other")), ..world.statement.clone() };
+    let envelopes = [
+        by(1, 1, Answer::Happened),
+        foreign.sign(&secret(2)).expect("signed"),
+        by(1, 77, Answer::StillUnknown),
+        by(2, 5, Answer::Happened),
+        by(5, 5, Answer::Happened),
+    ];
+    let given = given_on_record(&envelopes, &operation, &subject, &world.roster).expect("statements");
+    let told: Vec<_> = given.iter().map(|given| (given.approver, given.answer, given.signed)).collect();
+    let expected = [
+        (person(1), Answer::Happened, true),
+        (person(1), Answer::StillUnknown, false),
+        (person(2), Answer::Happened, false),
+        (person(5), Answer::Happened, true),
+    ];
+    assert_eq!(told, expected);
+    let tally = tally(&subject, &given, &world.roster);
     assert_eq!((tally.given, tally.reached), (1, false));
 }
 

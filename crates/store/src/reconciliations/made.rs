@@ -8,7 +8,6 @@ use vidimus_core::operation::OperationKey;
 use vidimus_core::reconciliation::Subject;
 use vidimus_core::table::Row as TableRow;
 
-use crate::agents;
 use crate::error::StoreError;
 use crate::gate::{GateState, parsed_table};
 use crate::limits::TIMEOUT_S_UNKNOWN;
@@ -41,11 +40,7 @@ impl Made {
             return Ok(Made { request: Some(request), owner: None, agents: Vec::new(), escalated });
         }
         let write = on_record.write.as_ref().ok_or_else(|| StoreError::corrupt("a write whose intent is not on record"))?;
-        let agents = match &write.agent {
-            Some(agent) => agents::identity(tx.log(), agent)?.map(|identity| identity.chain).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        Ok(Made { request: None, owner: write.roles.first().cloned(), agents, escalated: false })
+        Ok(Made { request: None, owner: write.roles.first().cloned(), agents: write.agents.clone(), escalated: false })
     }
 
     pub(super) fn subject(&self) -> Result<Subject<'_>, StoreError> {

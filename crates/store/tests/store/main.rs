@@ -36,4 +36,5 @@ mod table_changes;
 mod tokens;
 mod unanswerable;
 mod verification;
+mod who_answers;
 mod writes;

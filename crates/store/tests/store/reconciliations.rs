@@ -158,7 +158,7 @@ async fn sent_write(gate: &Gate) -> OperationKey {
 }
 
 /// A write whose answer was lost.
-async fn lost_write(gate: &Gate) -> OperationKey {
+pub async fn lost_write(gate: &Gate) -> OperationKey {
     let operation = sent_write(gate).await;
     gate.advance_s(30);
     due(gate).await;
