@@ -19,6 +19,9 @@ pub const TABLE_CHANGE: &str = "gate.table.change";
 /// where calls and questions about them go with which credential.
 const ADMIN_MEMBERS: &[&str] = &["owner", "caps", "effect", "executor", "status"];
 
+/// Members of a row that name other tools, which the gate then reads by itself.
+const READING_MEMBERS: &[&str] = &["state", "facts", "referents"];
+
 words!(
     /// What happens to a row or to an agent's list.
     ChangeKind {
@@ -243,6 +246,12 @@ fn needs(owner: &Name, rows: &[EntryChange], agents: &[EntryChange], previous: &
     // harmless ones from those that make it a write, ask fewer, or show it under another label.
     for need in rows.iter().filter_map(|row| previous.row(&row.name)).flat_map(|row| &row.needs) {
         ask(&mut needs, &need.role, need.quorum);
+    }
+    // What another owner's tool answers is theirs to give out, whoever reads it afterwards.
+    for row in rows.iter().filter(|row| READING_MEMBERS.iter().any(|member| row.touches(member))).filter_map(|row| next.row(&row.name)) {
+        for read in row.reads().filter_map(|read| previous.row(&read.tool).or_else(|| next.row(&read.tool))) {
+            ask(&mut needs, &read.owner, 1);
+        }
     }
     if !agents.is_empty() || rows.iter().any(|row| is_for_admin(row, next)) {
         ask(&mut needs, &Name::parse(ADMIN)?, 1);

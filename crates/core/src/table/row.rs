@@ -79,6 +79,14 @@ pub struct Declaration {
     pub executor: Executor,
 }
 
+impl Declaration {
+    /// The reads that the gate makes for this row by itself, without a person's being asked: state, facts, referents.
+    pub fn reads(&self) -> impl Iterator<Item = &ToolRead> {
+        let facts = self.facts.iter().map(|fact| &fact.read);
+        self.state.iter().chain(facts).chain(self.referents.iter().map(|referent| &referent.read))
+    }
+}
+
 /// A role that must have approved, and by how many persons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {

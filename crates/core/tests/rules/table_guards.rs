@@ -147,6 +147,26 @@ fn an_admin_is_asked_where_calls_go_with_which_credential_and_what_they_count_as
 }
 
 #[test]
+fn what_another_owners_tool_answers_is_theirs_to_give_out() {
+    let salary = READ.replace("find_note", "find_salary").replace("owner = \"support\"", "owner = \"hr\"").replace("/notes", "/salaries");
+    let reads = |tool: &str| WRITE.replace("receipt = \"/id\"", &format!("state = {{ tool = \"{tool}\" }}"));
+    let rows = [READ, &salary, WRITE];
+    assert_eq!(asked(&rows, &[READ, &salary, &reads("find_note")]), needs(&[("support", 1)]), "their own");
+    assert_eq!(asked(&rows, &[READ, &salary, &reads("find_salary")]), needs(&[("support", 1), ("hr", 1)]), "a state");
+    let fact = MONEY.replace("fields = [", "facts = [{ label = \"Salary\", tool = \"find_salary\" }]\nfields = [");
+    let guarded = needs(&[("support", 2), ("payer", 2), ("treasury", 1), ("hr", 1)]);
+    assert_eq!(asked(&[READ, &salary, MONEY], &[READ, &salary, &fact]), guarded, "a fact");
+    assert_eq!(
+        asked(&[&salary], &[&salary, &reads("find_salary")]),
+        needs(&[("support", 1), ("hr", 1), ("admin", 1)]),
+        "a new row that reads it"
+    );
+    // Once it was given out, other words in the row are its owner's.
+    let words = reads("find_salary").replace("set the earlier tag", "set the tag before");
+    assert_eq!(asked(&[&salary, &reads("find_salary")], &[&salary, &words]), needs(&[("support", 1)]), "words");
+}
+
+#[test]
 fn a_credential_that_pays_stands_in_money_rows_of_one_owner_alone() {
     let with = |row: &str| format!("{row}credential = \"env:VIDIMUS_CREDENTIAL_BANK\"\n");
     let second = MONEY.replace("tool = \"payout\"", "tool = \"gift\"");
