@@ -147,7 +147,17 @@ fn changed_words(member: &str, from: &Json, to: &Json) -> (String, String) {
         let listed = |texts: Vec<String>, word: fn(&str) -> String| if texts.is_empty() { String::new() } else { word(&texts.join(", ")) };
         return (listed(gone(from, to), strings::change_without), listed(gone(to, from), strings::change_with));
     }
+    if let (Json::Object(before), Json::Object(after)) = (from, to) {
+        return (members_apart(before, to), members_apart(after, from));
+    }
     (words(member, from), words(member, to))
+}
+
+/// The members of an object that another one lacks or has otherwise: what differs, and not all the rest around it.
+fn members_apart(members: &[(String, Json)], other: &Json) -> String {
+    let apart = members.iter().filter(|(name, value)| other.member(name) != Some(value));
+    let named: Vec<String> = apart.map(|(name, value)| strings::change_member(name, &plain(value))).collect();
+    named.join("; ")
 }
 
 fn words(member: &str, value: &Json) -> String {
@@ -310,6 +320,9 @@ mod tests {
         assert_eq!((from.as_str(), to.as_str()), ("3600 s (1 h)", "90 s"));
         let (from, to) = words_of("tools", r#"["refund","search"]"#, r#"["search","wire"]"#);
         assert_eq!((from.as_str(), to.as_str()), ("without refund", "with wire"));
+        let (from, to) = words_of("executor", HTTP, &HTTP.replace("shop.example", "shop-example.net").replace("10", "20"));
+        assert_eq!(from, "timeout_s: 10; url: https://shop.example/refunds");
+        assert_eq!(to, "timeout_s: 20; url: https://shop-example.net/refunds");
         assert_eq!(words_of("caps", "null", r#"{"calls_per_run":3}"#).0, "none");
     }
 }

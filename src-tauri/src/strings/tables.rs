@@ -40,6 +40,11 @@ pub fn change_without(names: &str) -> String {
     format!("without {names}")
 }
 
+/// One member of an object that differs.
+pub fn change_member(name: &str, value: &str) -> String {
+    format!("{name}: {value}")
+}
+
 pub fn change_need(quorum: u64, role: &str, escalate_to: Option<&str>) -> String {
     match escalate_to {
         None => format!("{quorum} × {role}"),

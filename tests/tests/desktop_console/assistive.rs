@@ -107,6 +107,7 @@ async fn read_by_ear(scene: &Scene, console: &Console, request: &RequestId) -> O
     check(text.contains("invoice_842"), || format!("an argument is not in the tree: {text}"))?;
     console.read_all().await?;
     console.open_panel(Panel::Approve).await?;
+    in_grey(scene, console, "review").await?;
     let nodes = tree_with(scene, console, title, "radio button", "").await?;
     named(&nodes, title, &[("push button", "Approve"), ("password text", "PIN")])?;
     scene.say(&format!("the review window's tree has {} nodes; all that takes the focus has a role and a name", nodes.len()));
@@ -168,6 +169,16 @@ async fn read_large(scene: &Scene, console: &Console, request: &RequestId) -> Ou
     Ok(console.close_review_by_key().await?)
 }
 
+/// A picture of the current window without its colours, to be looked at.
+async fn in_grey(scene: &Scene, console: &Console, name: &str) -> Outcome {
+    let folder = pictures();
+    std::fs::create_dir_all(&folder)?;
+    let (colour, grey) = (folder.join(format!("light-{name}.png")), folder.join(format!("grey-{name}.png")));
+    console.picture(&colour).await?;
+    scene.desktop.run("convert", &[&colour.to_string_lossy(), "-colorspace", "Gray", &grey.to_string_lossy()])?;
+    Ok(())
+}
+
 /// In grey, and told apart by word, sign and edge.
 async fn read_without_colour(scene: &Scene, console: &Console) -> Outcome {
     console.show_rows(3).await?;
@@ -184,11 +195,7 @@ async fn read_without_colour(scene: &Scene, console: &Console) -> Outcome {
     let looks = console.driver.execute(looks, vec![]).await?;
     let signs: std::collections::BTreeSet<String> = looks.as_array().into_iter().flatten().map(|look| look[2].to_string()).collect();
     check(signs.len() == 3 && !signs.contains("\"\""), || format!("the signs are not three: {looks}"))?;
-    let folder = pictures();
-    std::fs::create_dir_all(&folder)?;
-    let (colour, grey) = (folder.join("light-rows.png"), folder.join("grey-rows.png"));
-    console.picture(&colour).await?;
-    scene.desktop.run("convert", &[&colour.to_string_lossy(), "-colorspace", "Gray", &grey.to_string_lossy()])?;
+    in_grey(scene, console, "rows").await?;
     scene.say("each row tells class and reversibility by word and sign; its picture in grey is kept");
     Ok(())
 }

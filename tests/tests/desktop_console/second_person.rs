@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
 use vidimus_core::ids::RequestId;
 use vidimus_tests::approver::Approver;
 use vidimus_tests::company::Tool;
@@ -94,6 +95,23 @@ pub fn in_row(table: &str, tool: &str, ttl_s: u64, ttl_max_s: u64) -> String {
     format!("{before}{name}{row}")
 }
 
+/// What the clipboard holds: pasted into the search of the main window, as a person would paste it elsewhere.
+async fn copied(console: &Console) -> Outcome<String> {
+    let copied = console.driver.attribute("html", "data-copied").await?.ok_or("no words for what was copied")?;
+    console.driver.wait_for_text("#log", &copied).await?;
+    console.main().await?;
+    console.driver.keys("/").await?;
+    let paste = KeyActions::new("keyboard".to_owned())
+        .then(KeyAction::Down { value: '\u{e009}' })
+        .then(KeyAction::Down { value: 'v' })
+        .then(KeyAction::Up { value: 'v' })
+        .then(KeyAction::Up { value: '\u{e009}' });
+    console.driver.client()?.perform_actions(paste).await?;
+    console.settled().await?;
+    let pasted = console.driver.execute("return document.activeElement?.value ?? ''", vec![]).await?;
+    Ok(pasted.as_str().unwrap_or_default().to_owned())
+}
+
 /// By keys alone: `E`, the PIN, the button by Tab and Return.
 #[tokio::test(flavor = "multi_thread")]
 async fn more_time_is_given_by_keys_until_it_cannot_be_extended_and_typed_text_outlives_the_end() {
@@ -139,6 +157,8 @@ async fn more_time_is_given_by_keys_until_it_cannot_be_extended_and_typed_text_o
         }
         let kept = console.driver.text("#kept").await?;
         check(kept.contains(REASON) && kept.contains("E-EXP-2"), || format!("the window says: {kept}"))?;
+        console.driver.click("#copy-kept").await?;
+        check(copied(&console).await? == REASON, || "what was typed was not copied".to_owned())?;
         until_status(&billing, &asked, "expired").await?;
         scene.count(Tool::IssueCredit, 0).await?;
         scene.say("a request expired while it was being decided, and what was typed stays to be copied");
