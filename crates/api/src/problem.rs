@@ -166,6 +166,7 @@ impl Problem {
             (Some(FaceCode::ConnectionsLimitReached | FaceCode::HeadNotSigned), _) => Some(5),
             (Some(FaceCode::CheckpointLate | FaceCode::ShuttingDown), _) => Some(1),
             (None, Some(Code::AgentRateLimited | Code::AgentBytesLimited)) => Some(10),
+            (None, Some(Code::AnswersLimitReached)) => Some(3600),
             (
                 Some(
                     FaceCode::MethodNotAllowed
@@ -258,7 +259,11 @@ pub const fn status(code: Code) -> u16 {
         | Code::LedgerContradicted
         | Code::CheckpointForeign => 409,
         Code::JsonTooLarge | Code::LeafTooLarge => 413,
-        Code::PendingLimitReached | Code::AgentRateLimited | Code::AgentBytesLimited => 429,
+        Code::PendingLimitReached
+        | Code::AgentRateLimited
+        | Code::AgentBytesLimited
+        | Code::DecisionsLimitReached
+        | Code::AnswersLimitReached => 429,
         Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable => 502,
         Code::KeyWeak
         | Code::SignatureInvalid

@@ -224,6 +224,10 @@ codes! {
     RoleNotHeld = "role_not_held",
     /// A request comes from the approver or an agent of theirs, brings them a role or keys, or leaves them the only admin.
     SelfApproval = "self_approval",
+    /// A person has decided so often on this request that they may do so no more, but for saying no.
+    DecisionsLimitReached = "decisions_limit_reached",
+    /// A person has answered so often about this operation that they must wait.
+    AnswersLimitReached = "answers_limit_reached",
     /// A person has approved already.
     AlreadyApproved = "already_approved",
     /// A person has no approval to take back.

@@ -4,7 +4,7 @@ use rusqlite::{Row, params};
 use vidimus_core::bytes::{Digest, Salt};
 use vidimus_core::challenge::OwnChallenge;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{self, Case, DecisionKind, Judgement, VerifiedDecision, reason_sha256};
+use vidimus_core::decision::{self, Case, DecisionKind, DecisionStatement, Judgement, VerifiedDecision, reason_sha256};
 use vidimus_core::denial::Denial;
 use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::{PersonId, RequestId};
@@ -25,7 +25,9 @@ use crate::error::StoreError;
 use crate::foreign_heads::refuse_foreign;
 use crate::gate::RosterState;
 use crate::kept;
+use crate::limits::{APPROVALS_PER_PERSON_MAX, CONTEXT_BYTES_MAX, MORE_TIME_PER_PERSON_MAX};
 use crate::log::to_i64;
+use crate::on_record::DecisionsOnRecord;
 use crate::operations;
 use crate::requests;
 use crate::rows::StoredRequest;
@@ -191,9 +193,26 @@ fn judge_and_record(
     };
     let judgement = decision::judge(&verified, &case)?;
     let statement = verified.statement();
+    not_without_end(statement, &on_record)?;
     refuse_foreign(tx, &statement.checkpoint, matches!(statement.decision, DecisionKind::Approve | DecisionKind::MoreTime))?;
     let denial = check_attachments(&verified, decision)?;
     apply(tx, stored, &verified, decision, envelope, judgement, denial)
+}
+
+/// What a person may say without end would fill the log, and every later decision reads it. A no is never refused for its number: it
+/// ends the request, or takes back an approval, of which there are only so many.
+fn not_without_end(statement: &DecisionStatement, on_record: &DecisionsOnRecord) -> Result<(), Refusal> {
+    let most = match statement.decision {
+        DecisionKind::Approve => APPROVALS_PER_PERSON_MAX,
+        DecisionKind::MoreTime => MORE_TIME_PER_PERSON_MAX,
+        DecisionKind::Deny | DecisionKind::Retract | DecisionKind::Revoke => return Ok(()),
+    };
+    if on_record.times(&statement.approver, statement.decision) < most {
+        return Ok(());
+    }
+    let message =
+        format!("this person has signed `{}` on this request `{most}` times; leave it to somebody else, or deny", statement.decision);
+    Err(Refusal::new(Code::DecisionsLimitReached, message).at("/decision"))
 }
 
 /// What the approver was shown. Rendering takes longer than anything else that is judged, and nothing else happens meanwhile:
@@ -224,6 +243,10 @@ fn check_attachments(verified: &VerifiedDecision, decision: &RecordDecision) -> 
             "the reason beside the decision is not the one that was signed; send it with its salt",
         )
         .at("/reason"));
+    }
+    if decision.context.as_ref().is_some_and(|context| context.len() > CONTEXT_BYTES_MAX) {
+        let message = format!("the context beside the decision is larger than `{CONTEXT_BYTES_MAX}` bytes; send what the console showed");
+        return Err(Refusal::new(Code::FieldMalformed, message).at("/context"));
     }
     if decision.context.as_ref().map(|context| Digest::of(context.as_bytes())) != statement.context_sha256 {
         return Err(Refusal::new(Code::BytesDiffer, "the context beside the decision is not the one that was signed; send it as it was")

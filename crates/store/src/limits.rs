@@ -66,6 +66,23 @@ pub const REQUESTS_LOOKED_AT_MAX: u32 = 5_000;
 /// Proposals of one person that wait at once. *Unit*: requests. Beyond it nobody reads what is proposed.
 pub const PROPOSALS_WAITING_MAX: u32 = 20;
 
+/// Approvals of one person on one request, the retracted ones included. *Unit*: decisions. Who changes their mind a fourth time
+/// leaves it to others; a no is never bounded. Whoever decides after them reads all of them, alone in the writer.
+pub const APPROVALS_PER_PERSON_MAX: usize = 4;
+
+/// How often one person gives one request more time. *Unit*: decisions. A day in steps of an hour, and some more.
+pub const MORE_TIME_PER_PERSON_MAX: usize = 32;
+
+/// Answers and notes of one person about one operation within [`ANSWERS_S`]. *Unit*: answers. Somebody who looks every two hours,
+/// day and night.
+pub const ANSWERS_PER_PERSON_MAX: usize = 12;
+
+/// *Unit*: seconds; a day. An operation can be in doubt for longer than any number of answers, so they are counted by the day.
+pub const ANSWERS_S: u64 = 24 * 3600;
+
+/// What else stood on the screen of a decision. *Unit*: bytes. A console sends some hundreds.
+pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
+
 /// Rows that one sweep moves, of each kind. *Unit*: rows. The next sweep takes the rest.
 pub const SWEEP_ROWS_MAX: usize = 200;
 

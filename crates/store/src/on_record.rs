@@ -86,6 +86,8 @@ pub(crate) struct DecisionsOnRecord {
     pub(crate) approved_at: Option<Timestamp>,
     /// What was signed over, by whatever decision.
     challenges: Vec<Nonce>,
+    /// Every decision, and whose it is.
+    made: Vec<(PersonId, DecisionKind)>,
 }
 
 /// What can happen to a request before its operation runs.
@@ -137,6 +139,23 @@ impl<'a> LogView<'a> {
         Ok(reconciliation::given_on_record(&envelopes, &stored.operation, subject, roster)?)
     }
 
+    /// How many answers and notes a person has given about an operation since then.
+    pub(crate) fn answers_since(&self, stored: &StoredOperation, person: &PersonId, since: Timestamp) -> Result<usize, StoreError> {
+        let (its, [request, operation]) = stored.records();
+        let leaves = list(
+            self.db,
+            &format!("SELECT leaf FROM records WHERE {its} AND type = ?3 AND at_ms > ?4"),
+            params![request, operation, RecordType::ReconciliationRecorded.as_str(), since.as_ms()],
+            |row| row.get::<_, String>(0),
+        )?;
+        let person = person.to_string();
+        let mut given = 0;
+        for leaf in &leaves {
+            given += usize::from(AuditRecord::parse(leaf.as_bytes())?.claim("approver") == Some(&person));
+        }
+        Ok(given)
+    }
+
     pub(crate) fn decisions(&self, request: &RequestId) -> Result<DecisionsOnRecord, StoreError> {
         let key = request.to_string();
         let sql = format!("SELECT leaf FROM records WHERE request = ?1 AND type IN ({DECIDED}) ORDER BY position");
@@ -182,6 +201,7 @@ impl DecisionsOnRecord {
         let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
         let approver = statement.approver;
         self.challenges.push(statement.challenge);
+        self.made.push((approver, statement.decision));
         match statement.decision {
             DecisionKind::Approve => {
                 let approval = Approval { approver, role: statement.role, key_sha256: statement.key_sha256 };
@@ -192,6 +212,11 @@ impl DecisionsOnRecord {
             DecisionKind::MoreTime => {}
         }
         Ok(())
+    }
+
+    /// How often this person has decided so, whatever became of it.
+    pub(crate) fn times(&self, approver: &PersonId, decision: DecisionKind) -> usize {
+        self.made.iter().filter(|made| **made == (*approver, decision)).count()
     }
 
     /// Whether a decision was signed over this challenge: a second one would be a replay.

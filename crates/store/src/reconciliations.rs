@@ -17,12 +17,14 @@ use vidimus_core::reconciliation::{self, Answer, Case, Judgement, Subject, Verif
 use vidimus_core::record::RecordType;
 use vidimus_core::render;
 use vidimus_core::roster::Roster;
+use vidimus_core::time::Timestamp;
 
 use crate::caps;
 use crate::codec::{count, parsed, text};
 use crate::engine::Rank;
 use crate::error::StoreError;
 use crate::foreign_heads::refuse_foreign;
+use crate::limits::{ANSWERS_PER_PERSON_MAX, ANSWERS_S};
 use crate::log::to_i64;
 use crate::on_record::OperationOnRecord;
 use crate::operations::{self, Change};
@@ -173,6 +175,7 @@ fn judge_and_record(
     let made = Made::load(tx, stored, &on_record)?;
     let subject = made.subject()?;
     let judgement = judge(tx, stored, &on_record, &subject, &verified, roster)?;
+    not_without_end(tx, stored, &verified.statement().approver)?;
     refuse_foreign(tx, &verified.statement().checkpoint, true)?;
     let evidence = check_evidence(&verified, sent)?;
     use_challenge(tx, &verified.statement().challenge)?;
@@ -231,6 +234,16 @@ fn judge(
         now: tx.now,
     };
     Ok(reconciliation::judge(verified, &case)?)
+}
+
+/// Every answer reads the ones before it, and an operation can be in doubt, or take notes, for ever.
+fn not_without_end(tx: &Tx<'_>, stored: &StoredOperation, approver: &PersonId) -> Attempt<()> {
+    let since = Timestamp::from_ms(tx.now.as_ms() - i64::try_from(ANSWERS_S * 1000).unwrap_or(i64::MAX)).unwrap_or(Timestamp::MIN);
+    if tx.log().answers_since(stored, approver, since)? < ANSWERS_PER_PERSON_MAX {
+        return Ok(());
+    }
+    let message = format!("this person has answered about this operation `{ANSWERS_PER_PERSON_MAX}` times within a day; look again later");
+    refuse(Code::AnswersLimitReached, message)
 }
 
 /// The evidence beside the answer must be what was signed, and say enough for it.

@@ -37,4 +37,5 @@ mod tokens;
 mod unanswerable;
 mod verification;
 mod who_answers;
+mod without_end;
 mod writes;

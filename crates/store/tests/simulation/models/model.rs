@@ -9,6 +9,9 @@ use super::{Command, Outcome, Tool};
 
 const LEASE_MS: u64 = 30_000;
 const TOKEN_MS: u64 = 10_000;
+/// Approvals of one person on one request, and how often they give it more time.
+const APPROVALS: usize = 4;
+const MORE_TIME: usize = 32;
 
 /// How an attempt that may have acted is followed up.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Model {
     waits_until: u64,
     request: &'static str,
     approved_by: BTreeSet<usize>,
+    /// Every approval and every addition of time, whoever made it.
+    made: Vec<(usize, DecisionKind)>,
     doing: Doing,
     /// When the delay after the quorum is over.
     mint_at: u64,
@@ -73,6 +78,7 @@ impl Model {
             waits_until: more_ms,
             request: "pending",
             approved_by: BTreeSet::new(),
+            made: Vec::new(),
             doing: Doing::Nothing,
             mint_at: 0,
             attempt: 0,
@@ -142,6 +148,8 @@ impl Model {
         match kind {
             DecisionKind::Approve if self.approved_by.contains(&who) => return refused("already_approved"),
             DecisionKind::Retract if !self.approved_by.contains(&who) => return refused("approval_missing"),
+            DecisionKind::Approve if self.times(who, kind) >= APPROVALS => return refused("decisions_limit_reached"),
+            DecisionKind::MoreTime if self.times(who, kind) >= MORE_TIME => return refused("decisions_limit_reached"),
             DecisionKind::Approve => {
                 let reached = self.approved_by.len() + 1 >= self.quorum;
                 if reached && self.now + self.delay_ms >= self.waits_until {
@@ -158,7 +166,12 @@ impl Model {
             DecisionKind::Revoke => self.end("revoked"),
             DecisionKind::MoreTime => self.waits_until = (self.waits_until + self.more_ms).min(self.last_ms),
         }
+        self.made.push((who, kind));
         format!("recorded: {}", self.request)
+    }
+
+    fn times(&self, who: usize, kind: DecisionKind) -> usize {
+        self.made.iter().filter(|made| **made == (who, kind)).count()
     }
 
     /// A request ends before anything ran, and what was reserved for it with it.
