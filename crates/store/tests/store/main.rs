@@ -20,6 +20,7 @@ mod foreign_heads;
 mod forged;
 mod hollow;
 mod joining;
+mod legal_histories;
 mod log;
 mod many_proposals;
 mod operations;

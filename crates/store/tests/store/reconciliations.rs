@@ -32,7 +32,12 @@ fn evidence_of(answer: Answer, now: Timestamp) -> Evidence {
     }
 }
 
-async fn challenge(gate: &Gate, person: &Approver, operation: OperationKey, roles: &[&str]) -> (AskChallenge, OperationChallengeOutcome) {
+pub async fn challenge(
+    gate: &Gate,
+    person: &Approver,
+    operation: OperationKey,
+    roles: &[&str],
+) -> (AskChallenge, OperationChallengeOutcome) {
     let ask = AskChallenge {
         operation,
         person: person.person,
