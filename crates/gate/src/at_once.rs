@@ -6,7 +6,6 @@ use std::sync::Arc;
 use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::{DecisionKind, DecisionStatement};
-use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::CallId;
 use vidimus_core::json::Json;
 use vidimus_core::operation::OperationKey;
@@ -124,7 +123,7 @@ async fn finish(gate: &Arc<Gate>, call: CallId, begun: Begun, ready: Ready) -> R
         ledger: Some(gate.store.clone()),
     };
     let renewal = Renewal::begin(gate.clone(), redeemed.operation, redeemed.attempt);
-    let frozen = FrozenRequest::parse(frozen.as_bytes()).map_err(StoreError::from)?;
+    let frozen = vidimus_store::frozen(&frozen).map_err(StoreError::from)?;
     let row = table.row(&frozen.members().tool).ok_or_else(|| StoreError::Corrupt("a row that vanished from a table".to_owned()))?;
     let covered = gate.checkpoints.cover_now();
     if let Attempted::Sent { operation, attempt, reply } =

@@ -2,7 +2,6 @@
 //! directory in between changes nothing that was approved.
 
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::Effect;
 use vidimus_core::json::{Json, Number};
 use vidimus_core::limits::REFERENT_BYTES_MAX;
@@ -30,7 +29,7 @@ impl Gate {
         if row.referents.is_empty() {
             return Ok(Json::Object(Vec::new()));
         }
-        let frozen = FrozenRequest::parse(frozen.as_bytes())?;
+        let frozen = vidimus_store::frozen(frozen)?;
         let table = self.table().await.ok().flatten().ok_or_else(|| unreadable("the effect table cannot be read"))?;
         self.referents(&table, row, &frozen.members().args).await
     }

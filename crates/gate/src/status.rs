@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::CallId;
 use vidimus_core::json::{Json, Limits, parse};
 use vidimus_core::operation::OperationKey;
@@ -62,7 +61,7 @@ impl Gate {
             return Ok(Sent { body: args.clone().into_bytes(), args: parse(args.as_bytes(), &Limits::CALL)? });
         }
         let request = self.store.any_call(view.call).await?.and_then(|call| call.request).ok_or_else(lost)?;
-        let frozen = FrozenRequest::parse(request.frozen.as_bytes())?;
+        let frozen = vidimus_store::frozen(&request.frozen)?;
         Ok(Sent { body: frozen.canonical_args().to_vec(), args: frozen.members().args.clone() })
     }
 

@@ -80,6 +80,7 @@ pub use challenges::{DecisionChallenge, DecisionChallengeOutcome, ToSign};
 pub use decisions::{DecisionOutcome, DecisionReceipt, DecisionRefused, RecordDecision};
 pub use enrolments::{EnrolGenesis, EnrolOutcome, ProposeAdmission, ProposeChange, ProposedChange, ProposedOutcome};
 pub use error::{OpenError, StoreError};
+pub use frozen_texts::read as frozen;
 pub use gate::{GateIdentity, RosterView, TableView};
 pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
 pub use listing::{ListedRequest, RequestPage};

@@ -101,13 +101,13 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 8;
 /// Unused challenges for answers kept for one key. *Unit*: challenges. Older ones are dropped: only its holder asks for them.
 pub const CHALLENGES_PER_KEY_MAX: u64 = 32;
 
-/// Frozen requests that each thread keeps as it read them. *Unit*: requests. As many as are decided at a time.
+/// Frozen requests that are kept as they were read. *Unit*: requests; up to twice as many are held. As many as are decided at a time.
 pub const FROZEN_KEPT_MAX: usize = 64;
 
 /// The largest of them. *Unit*: bytes. Larger ones are rare, and would hold memory for nothing.
 pub const FROZEN_KEPT_BYTES_MAX: usize = 16 * 1024;
 
-/// Leaves, and verified decisions, that each thread keeps as it read them. *Unit*: texts; up to twice as many are held. More than
+/// Leaves, and verified decisions, that are kept as they were read. *Unit*: texts; up to twice as many are held. More than
 /// the decisions of one batch ask for, their agents' records included.
 pub const TEXTS_KEPT_MAX: usize = 128;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use vidimus_core::bytes::Nonce;
 use vidimus_core::code::{Code, Refusal};
-use vidimus_core::decision::{Approval, DecisionKind, DecisionStatement, VerifiedDecision};
+use vidimus_core::decision::{Approval, DecisionKind, VerifiedDecision};
 use vidimus_core::dsse::Envelope;
 use vidimus_core::frozen::ChainLink;
 use vidimus_core::ids::{Name, PersonId, RequestId};
@@ -198,13 +198,13 @@ impl DecisionsOnRecord {
     }
 
     fn take(&mut self, envelope: &Envelope) -> Result<(), Refusal> {
-        let statement = DecisionStatement::parse(envelope.danger_unverified_payload())?;
+        let statement = kept::unverified_statement(envelope)?;
         let approver = statement.approver;
         self.challenges.push(statement.challenge);
         self.made.push((approver, statement.decision));
         match statement.decision {
             DecisionKind::Approve => {
-                let approval = Approval { approver, role: statement.role, key_sha256: statement.key_sha256 };
+                let approval = Approval { approver, role: statement.role.clone(), key_sha256: statement.key_sha256 };
                 self.standing.push((approver, approval, envelope.clone()));
             }
             DecisionKind::Retract => self.standing.retain(|(person, ..)| *person != approver),

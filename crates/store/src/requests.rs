@@ -54,13 +54,14 @@ pub(crate) fn create(tx: &mut Tx<'_>, gate: &GateState, new: NewRequest<'_>) -> 
     let invite_sha256 = new.invite_sha256;
     let row = new.row;
     let escalate_after_s = row.escalate_after_s;
-    let frozen = frozen_texts::keep(freeze(tx, gate, new)?);
+    let frozen = freeze(tx, gate, new)?;
+    let frozen_text = String::from_utf8(frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
+    let frozen = frozen_texts::keep(&frozen_text, frozen);
     refuse_unanswerable(gate, &frozen)?;
     // A first look, so that nobody is asked about what could not run; it counts when it is decided.
     caps::admit(tx, row, &frozen)?;
     let members = frozen.members();
     let request_sha256 = frozen.request_sha256();
-    let frozen_text = String::from_utf8(frozen.bytes().to_vec()).map_err(|_| StoreError::corrupt("a frozen request that is not text"))?;
     let claims = Json::object([
         ("call", text(members.call)),
         ("tool", text(&members.tool)),

@@ -2,7 +2,6 @@
 
 use vidimus_api::call::{CallAnswer, CallStatus, DenialNotice};
 use vidimus_core::code::Code;
-use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::operation::OperationState;
 use vidimus_core::request::RequestState;
 use vidimus_store::{CallView, StoreError};
@@ -56,7 +55,7 @@ pub(super) fn answer_of(view: CallView) -> Result<CallAnswer, CallFault> {
     let words = detail.map_or_else(|| status.words().to_owned(), |detail| format!("{} ({detail})", status.words()));
     let result = operation.as_ref().and_then(|operation| operation.result.clone());
     let result = result.map(vidimus_api::raw_json).transpose().map_err(CallFault::failed)?;
-    let frozen = view.request.as_ref().map(|request| FrozenRequest::parse(request.frozen.as_bytes())).transpose()?;
+    let frozen = view.request.as_ref().map(|request| vidimus_store::frozen(&request.frozen)).transpose()?;
     let denial = view.request.as_ref().and_then(|request| request.denial.as_ref()).map(|(denial, role)| DenialNotice {
         kind: denial.kind.to_string(),
         note: denial.note.clone(),
