@@ -15,7 +15,8 @@ use vidimus_core::dsse::Envelope;
 use vidimus_core::ids::RequestId;
 use vidimus_core::request::RequestState;
 use vidimus_store::{
-    DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, RecordDecision, RequestView, Session, StoreError, ToSign,
+    DecisionChallenge, DecisionChallengeOutcome, DecisionOutcome, DecisionReceipt, RecordDecision, RecordProof, RequestView, Session,
+    ToSign,
 };
 
 use crate::entropy;
@@ -175,12 +176,8 @@ impl Gate {
     /// *Errors*: `checkpoint_late`.
     pub(crate) async fn proof_of(&self, position: u64) -> Result<(String, String, Vec<Digest>), Rejection> {
         self.checkpoints.kept(position + 1).await.ok_or_else(late)?;
-        // The first one that covers it, so that the same envelope gets the same receipt.
-        let signed = self.store.checkpoint_covering(position).await?.ok_or_else(late)?;
-        let record = self.store.records(position, 1, Vec::new()).await?;
-        let leaf = record.into_iter().next().ok_or_else(|| StoreError::Corrupt("a position without a record".to_owned()))?.leaf;
-        let proof = self.store.inclusion(position, signed.size).await?;
-        Ok((leaf, signed.note, proof))
+        let RecordProof { leaf, checkpoint, path } = self.store.proof(position).await?.ok_or_else(late)?;
+        Ok((leaf, checkpoint.note, path))
     }
 
     /// A refused decision's document says where the request stands: whoever lost a race learns who won.

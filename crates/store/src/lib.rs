@@ -85,6 +85,7 @@ pub use gate::{GateIdentity, RosterView, TableView};
 pub use ledger::{IntentOutcome, WriteEnd, WriteIntent};
 pub use listing::{ListedRequest, RequestPage};
 pub use log::{Head, LogRecord, StoredCheckpoint};
+pub use log_reads::RecordProof;
 pub use operations::{AnswerOutcome, LeaseOutcome, RecordAnswer};
 pub use own_tools::OwnToolOutcome;
 pub use pages::{Page, PageSent};

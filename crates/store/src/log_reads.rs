@@ -14,6 +14,17 @@ use crate::reads::may_read;
 use crate::tx::find;
 use crate::{Moment, Store};
 
+/// That a record is in the log, for whoever has the log's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordProof {
+    /// The record's leaf.
+    pub leaf: String,
+    /// The first signed head that covers it: always the same one, so that a receipt stays the same.
+    pub checkpoint: StoredCheckpoint,
+    /// From the leaf to that head.
+    pub path: Vec<Digest>,
+}
+
 impl Store {
     /// How far the log reaches.
     pub async fn head(&self) -> Result<Head, StoreError> {
@@ -31,6 +42,22 @@ impl Store {
     /// Proves that the record at a position is in the tree of `size`.
     pub async fn inclusion(&self, position: u64, size: u64) -> Result<Vec<Digest>, StoreError> {
         self.engine.look(move |db| inclusion_proof(position, size, |node| read_node(db, node))).await
+    }
+
+    /// The leaf of a record, the first checkpoint that covers it and the way from one to the other, in one reading: what a receipt
+    /// consists of. None where no checkpoint covers it yet.
+    ///
+    /// *Errors*: `Corrupt` for a position under a checkpoint without a record.
+    pub async fn proof(&self, position: u64) -> Result<Option<RecordProof>, StoreError> {
+        self.engine
+            .look(move |db| {
+                let Some(checkpoint) = covering(db, position)? else { return Ok(None) };
+                let record = records(db, position, 1, &[])?.into_iter().next().filter(|record| record.position == position);
+                let leaf = record.ok_or_else(|| StoreError::corrupt("a position without a record"))?.leaf;
+                let path = inclusion_proof(position, checkpoint.size, |node| read_node(db, node))?;
+                Ok(Some(RecordProof { leaf, checkpoint, path }))
+            })
+            .await
     }
 
     /// Proves that the tree of `first` records is the beginning of that of `second`.
@@ -58,13 +85,10 @@ impl Store {
     pub async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.engine.read(|db| checkpoint(db, "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1", [])).await
     }
+}
 
-    /// The first checkpoint that covers a position: always the same one, so that a receipt stays the same.
-    pub async fn checkpoint_covering(&self, position: u64) -> Result<Option<StoredCheckpoint>, StoreError> {
-        self.engine
-            .look(move |db| checkpoint(db, "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1", [to_i64(position)?]))
-            .await
-    }
+fn covering(db: &Connection, position: u64) -> Result<Option<StoredCheckpoint>, StoreError> {
+    checkpoint(db, "SELECT size, note FROM checkpoints WHERE size > ?1 ORDER BY size LIMIT 1", [to_i64(position)?])
 }
 
 fn checkpoint(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Option<StoredCheckpoint>, StoreError> {

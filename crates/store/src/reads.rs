@@ -126,6 +126,10 @@ impl Store {
     /// The gate in force; `None` before `init`.
     async fn gate(&self) -> Result<Option<Arc<GateState>>, StoreError> {
         let in_force = self.engine.gate_in_force();
+        // From memory, nothing is read that somebody else could have written.
+        if let Some(known) = in_force.known() {
+            return Ok(Some(known));
+        }
         self.engine.look(move |db| in_force.gate(db)).await
     }
 
@@ -279,6 +283,9 @@ fn read_call(db: &Connection, call: &CallId) -> Result<Option<CallView>, StoreEr
     let Some(view) = view else { return Ok(None) };
     let request = find(db, &format!("{REQUESTS} WHERE requests.call = ?1"), [call.to_string()], read_request)?;
     let request = request.map(|request| complete(db, request)).transpose()?;
-    let operation = find(db, "SELECT * FROM operations WHERE call = ?1", [call.to_string()], read_operation)?;
+    let operation = match &request {
+        Some(request) => request.operation.clone(),
+        None => find(db, "SELECT * FROM operations WHERE call = ?1", [call.to_string()], read_operation)?,
+    };
     Ok(Some(CallView { request, operation, ..view }))
 }

@@ -97,12 +97,21 @@ async fn a_watcher_sees_durable_heads_and_a_checkpoint_stays() {
     keep(3, "three").await;
     keep(2, "two").await;
     keep(2, "another two").await;
+    let leaves = leaves(&gate.log().await);
     let note = |checkpoint: Option<StoredCheckpoint>| checkpoint.map(|checkpoint| checkpoint.note);
     assert_eq!(note(gate.store.newest_checkpoint().await.expect("a reading")).as_deref(), Some("three"));
     for (position, expected) in [(0, Some("two")), (1, Some("two")), (2, Some("three")), (3, None)] {
-        let covering = gate.store.checkpoint_covering(position).await.expect("a reading");
-        assert_eq!(note(covering).as_deref(), expected, "position {position}");
+        let proof = gate.store.proof(position).await.expect("a reading");
+        assert_eq!(note(proof.as_ref().map(|proof| proof.checkpoint.clone())).as_deref(), expected, "position {position}");
+        let Some(RecordProof { leaf, checkpoint, path }) = proof else { continue };
+        let leaf = leaf_hash(leaf.as_bytes());
+        assert_eq!(leaf, leaves[at(position)]);
+        let root = root_of(&leaves[..at(checkpoint.size)]);
+        verify_inclusion(&leaf, position, checkpoint.size, &path, &root).expect("it leads to the head");
     }
+    // A head over records that are not there is nobody's.
+    keep(5, "ahead").await;
+    assert!(matches!(gate.store.proof(4).await, Err(StoreError::Corrupt(_))));
     // Keeping a checkpoint is no record itself: otherwise there would be no end.
     assert_eq!(gate.size().await, 3);
     assert!(!heads.has_changed().expect("the writer lives"));
