@@ -7,6 +7,7 @@ fn main() {
         "inbox_page",
         "settings",
         "save_settings",
+        "pause_notices",
         "open_review",
         "desk",
         "desk_item",

@@ -31,6 +31,8 @@ pub enum ArgumentError {
     NotATheme(String),
     #[error("`{0}` is not an option of the console; see `vidimus --help`")]
     Unknown(String),
+    #[error("`{0}` is no link to a request, which is `vidimus://request/ID`")]
+    NotALink(String),
     #[error("`{0}` is not the id of a request, which is `req_` and 26 characters")]
     NotARequest(String),
 }
@@ -41,6 +43,7 @@ vidimus: the Vidimus console
   vidimus                 open the console
   --profile DIR           keep everything of this console under DIR, keys under their own name
   --request ID            open one request
+  vidimus://request/ID    the same, as a link
   --theme light|dark      the colours of this run
   --hidden                start in the tray, without a window
 
@@ -72,6 +75,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
                     }
                 });
             }
+            Some(link) if link.starts_with(SCHEME) && parsed.request.is_none() => parsed.request = Some(linked_request(link)?),
             Some("--hidden") => parsed.hidden = true,
             Some("propose-table") if parsed.propose_table.is_none() => {
                 let file = rest.next().ok_or(ArgumentError::MissingValue("propose-table"))?;
@@ -83,6 +87,20 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     }
     Ok(parsed)
 }
+
+/// What every link to this console begins with.
+const SCHEME: &str = "vidimus:";
+/// What one begins with that names a request. There is no other kind.
+const REQUEST_LINK: &str = "vidimus://request/";
+
+/// The request that a link names. Anything beside it makes it no link: a link comes from anywhere.
+pub fn linked_request(link: &str) -> Result<String, ArgumentError> {
+    let refused = || ArgumentError::NotALink(link.chars().filter(|c| c.is_ascii_graphic()).take(LINK_CHARS_SHOWN).collect());
+    request_id(link.strip_prefix(REQUEST_LINK).ok_or_else(refused)?).map_err(|_| refused())
+}
+
+/// Characters of a refused link that are told: enough to see what it was, and no way to flood a terminal.
+const LINK_CHARS_SHOWN: usize = 80;
 
 /// Accepts exactly the spelling of a request id: it becomes part of a window's label.
 pub fn request_id(text: &str) -> Result<String, ArgumentError> {
@@ -112,6 +130,41 @@ mod tests {
         let arguments = parsed(&["propose-table", "effects.toml", "--profile", "/tmp/p"]).unwrap();
         assert_eq!(arguments.propose_table, Some(PathBuf::from("effects.toml")));
         assert_eq!(arguments.profile, Some(PathBuf::from("/tmp/p")));
+    }
+
+    #[test]
+    fn a_link_opens_one_request_and_nothing_else() {
+        let id = "req_01JD0123456789ABCDEFGHJKMN";
+        assert_eq!(parsed(&["vidimus://request/req_01JD0123456789ABCDEFGHJKMN"]).unwrap().request.as_deref(), Some(id));
+        for link in [
+            "vidimus:",
+            "vidimus://",
+            "vidimus://request/",
+            "vidimus:request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus:/request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus:///request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://approve/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN/approve",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN/",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN?approve=1",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN#approve",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN --hidden",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKM%4E",
+            "vidimus://user@request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://request:80/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://request/../request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKM\u{200b}",
+            "vidimus://request/req_01JD0123456789ABCDEFGHJKMN\n--approve",
+            "VIDIMUS://request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus-review://request/req_01JD0123456789ABCDEFGHJKMN",
+            "vidimus://enrol/vidimus-invite-1",
+        ] {
+            assert!(parsed(&[link]).is_err(), "{link}");
+        }
+        assert!(parsed(&["vidimus://request/req_01JD0123456789ABCDEFGHJKMN", "vidimus://request/req_01JD0123456789ABCDEFGHJKMN"]).is_err());
+        let long = format!("vidimus://request/{}\u{1b}[2J", "x".repeat(100_000));
+        let told = parsed(&[long.as_str()]).unwrap_err().to_string();
+        assert!(told.len() < 200 && !told.contains('\u{1b}'), "{told}");
     }
 
     #[test]

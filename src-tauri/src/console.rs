@@ -18,6 +18,7 @@ use crate::errors::Told;
 use crate::inbox::Inbox;
 use crate::keys::{Keyring, PinSession, PinWaits};
 use crate::mirror::{Applied, Mirror, MirrorFault};
+use crate::notify::plan::Standstill;
 use crate::profile::Profile;
 use crate::review::Review;
 use crate::settings::Settings;
@@ -77,6 +78,8 @@ pub struct Shared {
     /// Why the mirror cannot be written, if so.
     pub mirror_fault: Option<Told>,
     pub notices_fault: Option<Told>,
+    /// While nothing pops up.
+    pub paused: Option<Standstill>,
     /// Why new keys are not proposed or taken yet, if so.
     pub rotation_fault: Option<Told>,
     /// Whether the keyring was looked through for new keys that nothing names, since the start.

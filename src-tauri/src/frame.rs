@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::console::{Console, GateState, KeyState};
 use crate::errors::Told;
 use crate::mirror::Mirror;
+use crate::notify::plan::Standstill;
 use crate::recoveries::{self, RecoveryText};
 use crate::review::state::{KeyByRoster, clock_text, renewal};
-use crate::settings::{Privacy, Theme};
+use crate::settings::{Privacy, QuietText, Theme};
 use crate::strings;
 use crate::text::money::grouped;
 use crate::text::time;
@@ -73,6 +74,19 @@ pub struct NoticesText {
     pub error_id: Option<&'static str>,
 }
 
+/// Nothing pops up for now.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "Paused"))]
+pub struct PausedText {
+    /// "Notifications paused until 15:30", or what is said of the quiet hours.
+    pub text: String,
+    /// What may expire before it ends; empty where nothing does.
+    pub warning: String,
+    /// The person paused; else these are the quiet hours.
+    pub chosen: bool,
+}
+
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[cfg_attr(test, ts(rename = "Reconcile"))]
@@ -93,6 +107,8 @@ pub struct ConsoleState {
     pub automated: bool,
     pub mirror: MirrorText,
     pub notifications: NoticesText,
+    /// Null while notifications pop up.
+    pub paused: Option<PausedText>,
     /// How many outcomes wait for people; nothing where none does.
     pub reconcile: ReconcileText,
     /// Recoveries that run, the one that takes effect first before the others.
@@ -110,6 +126,9 @@ pub struct ConsoleState {
 pub struct SettingsText {
     pub theme: Theme,
     pub notification_privacy: Privacy,
+    pub quiet_hours: Option<QuietText>,
+    /// Whether the console starts with the desktop, in the tray.
+    pub autostart: bool,
     pub version: String,
     pub build: String,
 }
@@ -174,11 +193,24 @@ pub fn console_state(console: &Console) -> ConsoleState {
             available: shared.notices_fault.is_none(),
             error_id: shared.notices_fault.as_ref().map(|told| told.id),
         },
+        paused: shared.paused.map(|pause| paused_text(console, pause)),
         recoveries,
         reconcile: ReconcileText { count: grouped(&in_doubt.to_string()), late: late > 0 },
         theme: shared.settings.theme,
         waiting: grouped(&waiting.to_string()),
         window_title: strings::window_title(environment.map(|environment| environment.as_str()), waiting, console.automated),
+    }
+}
+
+/// What is said of a pause.
+pub fn paused_text(console: &Console, pause: Standstill) -> PausedText {
+    use crate::notify::strings::{may_expire_while_paused, paused_until, quiet_until};
+    // By this computer's own clock: the console's state is held by whoever asks.
+    let at = time::day_and_time(pause.until_ms, crate::clock::now_ms(), &console.zone);
+    PausedText {
+        text: if pause.chosen { paused_until(&at) } else { quiet_until(&at) },
+        warning: if pause.expiring == 0 { String::new() } else { may_expire_while_paused(pause.expiring) },
+        chosen: pause.chosen,
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod answer;
 pub mod args;
+pub mod autostart;
 pub mod cards;
 pub mod clock;
 pub mod console;

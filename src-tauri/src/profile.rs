@@ -11,8 +11,49 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     directory: PathBuf,
+    places: Places,
+    is_named: bool,
     keyring_service: String,
     digest: [u8; 32],
+}
+
+/// Where what is not data goes, by the XDG base directory specification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Places {
+    config: PathBuf,
+    state: PathBuf,
+    cache: PathBuf,
+    /// Where the session looks for what it starts.
+    autostart: PathBuf,
+}
+
+/// The directories that the environment names.
+#[derive(Debug, Clone, Default)]
+pub struct Homes {
+    pub home: Option<PathBuf>,
+    pub data: Option<PathBuf>,
+    pub config: Option<PathBuf>,
+    pub state: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
+}
+
+impl Homes {
+    pub fn of_environment() -> Self {
+        let named = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            home: named("HOME"),
+            data: named("XDG_DATA_HOME"),
+            config: named("XDG_CONFIG_HOME"),
+            state: named("XDG_STATE_HOME"),
+            cache: named("XDG_CACHE_HOME"),
+        }
+    }
+
+    /// A directory that is named, where the name is absolute; else the usual one below the home.
+    fn directory(&self, named: Option<&PathBuf>, usual: &str) -> Result<PathBuf, ProfileError> {
+        let named = named.filter(|path| path.is_absolute()).cloned();
+        named.or_else(|| self.home.as_ref().map(|home| home.join(usual))).ok_or(ProfileError::NoHome)
+    }
 }
 
 /// Held for as long as this console runs. Dropping it lets another one start.
@@ -38,15 +79,31 @@ impl Profile {
         let directory = fs::canonicalize(directory).map_err(|error| ProfileError::Unusable(directory.to_owned(), error))?;
         let digest: [u8; 32] = Sha256::digest(directory.as_os_str().as_encoded_bytes()).into();
         let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { keyring_service: format!("vidimus-{name}"), directory, digest })
+        let config_home = Homes::of_environment().directory(Homes::of_environment().config.as_ref(), ".config").ok();
+        let places = Places {
+            config: directory.clone(),
+            state: directory.clone(),
+            cache: directory.clone(),
+            autostart: config_home.unwrap_or_else(|| directory.clone()).join("autostart"),
+        };
+        Ok(Self { keyring_service: format!("vidimus-{name}"), directory, places, is_named: true, digest })
     }
 
-    /// The user's own profile, below the data directory of the system.
-    pub fn default_of(data_home: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, ProfileError> {
-        let base = data_home.filter(|path| path.is_absolute());
-        let base = base.or_else(|| home.map(|home| home.join(".local/share"))).ok_or(ProfileError::NoHome)?;
-        let mut profile = Self::at(&base.join("vidimus"))?;
+    /// The user's own profile: data, settings, state and cache each below its own directory.
+    pub fn default_of(homes: &Homes) -> Result<Self, ProfileError> {
+        let config = homes.directory(homes.config.as_ref(), ".config")?;
+        let mut profile = Self::at(&homes.directory(homes.data.as_ref(), ".local/share")?.join("vidimus"))?;
         "vidimus".clone_into(&mut profile.keyring_service);
+        profile.places = Places {
+            config: config.join("vidimus"),
+            state: homes.directory(homes.state.as_ref(), ".local/state")?.join("vidimus"),
+            cache: homes.directory(homes.cache.as_ref(), ".cache")?.join("vidimus"),
+            autostart: config.join("autostart"),
+        };
+        profile.is_named = false;
+        for directory in [&profile.places.config, &profile.places.state, &profile.places.cache] {
+            create_private(directory)?;
+        }
         Ok(profile)
     }
 
@@ -70,7 +127,7 @@ impl Profile {
     }
 
     pub fn settings_file(&self) -> PathBuf {
-        self.directory.join("settings.json")
+        self.places.config.join("settings.json")
     }
 
     pub fn enrolment_file(&self) -> PathBuf {
@@ -83,22 +140,37 @@ impl Profile {
     }
 
     pub fn pin_waits_file(&self) -> PathBuf {
-        self.directory.join("pin-waits.json")
+        self.places.state.join("pin-waits.json")
     }
 
     /// What was told of the requests that wait, so that a restart repeats nothing.
     pub fn notified_file(&self) -> PathBuf {
-        self.directory.join("notified.json")
+        self.places.state.join("notified.json")
     }
 
     /// Where the system finds the drawn tray icons.
     pub fn tray_directory(&self) -> PathBuf {
-        self.directory.join("tray")
+        self.places.cache.join("tray")
     }
 
     /// Evidence of a broken log or of a mismatch, kept for an administrator.
     pub fn evidence_directory(&self) -> PathBuf {
-        self.directory.join("evidence")
+        self.places.state.join("evidence")
+    }
+
+    /// The main window's size and place.
+    pub fn window_file(&self) -> PathBuf {
+        self.places.state.join("window.json")
+    }
+
+    /// Where the session looks for what it starts.
+    pub fn autostart_directory(&self) -> PathBuf {
+        self.places.autostart.clone()
+    }
+
+    /// The directory that the command line named, where it named one.
+    pub fn named(&self) -> Option<&Path> {
+        self.is_named.then_some(self.directory.as_path())
     }
 
     /// Takes the lock on the mirror. This, not the single-instance plugin, is what keeps a second
@@ -163,9 +235,27 @@ mod tests {
     #[test]
     fn the_users_own_profile_has_the_plain_name() {
         let base = tempfile::tempdir().unwrap();
-        let profile = Profile::default_of(None, Some(base.path().to_owned())).unwrap();
+        let homes = Homes { home: Some(base.path().to_owned()), ..Homes::default() };
+        let profile = Profile::default_of(&homes).unwrap();
         assert_eq!(profile.keyring_service(), "vidimus");
+        assert_eq!(profile.named(), None);
         assert!(profile.directory().ends_with(".local/share/vidimus"));
+        for (file, place) in [
+            (profile.mirror_file(), ".local/share/vidimus/mirror.sqlite"),
+            (profile.enrolment_file(), ".local/share/vidimus/enrolment.json"),
+            (profile.settings_file(), ".config/vidimus/settings.json"),
+            (profile.window_file(), ".local/state/vidimus/window.json"),
+            (profile.notified_file(), ".local/state/vidimus/notified.json"),
+            (profile.tray_directory(), ".cache/vidimus/tray"),
+            (profile.autostart_directory(), ".config/autostart"),
+        ] {
+            assert!(file.ends_with(place), "{}", file.display());
+        }
+        let elsewhere = Homes { config: Some(base.path().join("settings")), state: Some("not/absolute".into()), ..homes };
+        let profile = Profile::default_of(&elsewhere).unwrap();
+        assert_eq!(profile.settings_file(), base.path().join("settings/vidimus/settings.json"));
+        assert_eq!(profile.window_file(), base.path().join(".local/state/vidimus/window.json"));
+        assert!(matches!(Profile::default_of(&Homes::default()), Err(ProfileError::NoHome)));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! What a person set for this console.
 
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use crate::notify::plan::QuietHours;
 use crate::profile::{Profile, write_whole};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +48,26 @@ pub enum Privacy {
 pub struct Settings {
     pub theme: Theme,
     pub notification_privacy: Privacy,
+    #[serde(default)]
+    pub quiet_hours: Option<QuietText>,
+}
+
+/// Hours of every day in which nothing pops up: "22:00" to "07:00".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, ts(rename = "QuietHours"))]
+#[serde(deny_unknown_fields)]
+pub struct QuietText {
+    pub from: String,
+    pub until: String,
+}
+
+impl QuietText {
+    /// Nothing where one of them is no time of day.
+    pub fn hours(&self, zone: &TimeZone) -> Option<QuietHours> {
+        let time = |text: &str| Time::strptime("%H:%M", text).ok();
+        Some(QuietHours { from: time(&self.from)?, until: time(&self.until)?, zone: zone.clone() })
+    }
 }
 
 impl Settings {
@@ -67,9 +90,16 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let profile = Profile::at(base.path()).unwrap();
         assert_eq!(Settings::load(&profile).notification_privacy, Privacy::Guarded);
-        let settings = Settings { theme: Theme::Dark, notification_privacy: Privacy::Count };
+        let quiet = |from: &str, until: &str| QuietText { from: from.to_owned(), until: until.to_owned() };
+        let settings = Settings { theme: Theme::Dark, notification_privacy: Privacy::Count, quiet_hours: Some(quiet("22:00", "07:00")) };
         settings.save(&profile).unwrap();
         assert_eq!(Settings::load(&profile), settings);
+        for (from, until) in [("", "07:00"), ("22:00", "24:00"), ("22:00", "7"), ("22:00:00", "07:00")] {
+            assert_eq!(quiet(from, until).hours(&TimeZone::UTC), None, "{from} {until}");
+        }
+        assert!(quiet("22:00", "07:00").hours(&TimeZone::UTC).is_some());
+        std::fs::write(profile.settings_file(), br#"{"theme":"dark","notification_privacy":"count"}"#).unwrap();
+        assert_eq!(Settings::load(&profile), Settings { quiet_hours: None, ..settings });
         std::fs::write(profile.settings_file(), b"{").unwrap();
         assert_eq!(Settings::load(&profile), Settings::default());
     }

@@ -9,11 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use tauri::menu::{Menu, MenuItem, PredefinedMenuItem};
+use tauri::menu::{Menu, MenuItem, PredefinedMenuItem, Submenu};
 use tauri::tray::{TrayIcon, TrayIconBuilder};
 use tauri::{AppHandle, Wry};
 
 use crate::limits::NOTIFICATION_NAME_CHARS;
+use crate::notify::plan::Pause;
 use crate::notify::{strings, text};
 
 pub use host::has_host;
@@ -23,6 +24,10 @@ const ITEM_INBOX: &str = "tray-inbox";
 const ITEM_DESK: &str = "tray-reconcile";
 const ITEM_OPEN: &str = "tray-open";
 const ITEM_GATE: &str = "tray-gate";
+const ITEM_HALF_HOUR: &str = "tray-pause-half-hour";
+const ITEM_HOUR: &str = "tray-pause-hour";
+const ITEM_TOMORROW: &str = "tray-pause-tomorrow";
+const ITEM_RESUME: &str = "tray-resume";
 const ITEM_QUIT: &str = "tray-quit";
 
 /// What the tray tells.
@@ -34,6 +39,8 @@ pub struct TrayState {
     /// Outcomes that only people can settle.
     pub in_doubt: usize,
     pub gate: GateLine,
+    /// What is said of a pause, while nothing pops up.
+    pub paused: Option<String>,
 }
 
 /// The connection to the gate in words: `Connected to gate-eu 14:28`.
@@ -50,6 +57,8 @@ pub enum TrayAction {
     OpenInbox,
     OpenDesk,
     OpenConsole,
+    Pause(Pause),
+    Resume,
     Quit,
 }
 
@@ -68,6 +77,7 @@ pub struct Tray {
     first_line: MenuItem<Wry>,
     desk_line: MenuItem<Wry>,
     gate_line: MenuItem<Wry>,
+    pause_menu: Submenu<Wry>,
     shown: Mutex<Option<TrayState>>,
 }
 
@@ -82,7 +92,16 @@ impl Tray {
         let open = MenuItem::with_id(app, ITEM_OPEN, strings::TRAY_OPEN, true, None::<&str>)?;
         let quit = MenuItem::with_id(app, ITEM_QUIT, strings::TRAY_QUIT, true, None::<&str>)?;
         let (above, below) = (PredefinedMenuItem::separator(app)?, PredefinedMenuItem::separator(app)?);
-        let menu = Menu::with_items(app, &[&first_line, &desk_line, &above, &open, &below, &gate_line, &quit])?;
+        let entry = |id, text| MenuItem::with_id(app, id, text, true, None::<&str>);
+        let lengths = [
+            entry(ITEM_HALF_HOUR, strings::TRAY_PAUSE_HALF_HOUR)?,
+            entry(ITEM_HOUR, strings::TRAY_PAUSE_HOUR)?,
+            entry(ITEM_TOMORROW, strings::TRAY_PAUSE_TOMORROW)?,
+            entry(ITEM_RESUME, strings::TRAY_RESUME)?,
+        ];
+        let [half_hour, hour, tomorrow, resume] = &lengths;
+        let pause_menu = Submenu::with_items(app, strings::TRAY_PAUSE, true, &[half_hour, hour, tomorrow, resume])?;
+        let menu = Menu::with_items(app, &[&first_line, &desk_line, &above, &open, &pause_menu, &below, &gate_line, &quit])?;
         let builder =
             TrayIconBuilder::with_id(ID).menu(&menu).icon(icon::drawn(icon::Variant::Offline, 0)?).temp_dir_path(directory).on_menu_event(
                 move |app, event| {
@@ -93,7 +112,7 @@ impl Tray {
             );
         // The library is loaded on first use, and its absence is a panic there, not an error.
         let icon = catch_unwind(AssertUnwindSafe(|| builder.build(app))).map_err(|_| NoTray::NoLibrary)??;
-        Ok(Self { icon, first_line, desk_line, gate_line, shown: Mutex::new(None) })
+        Ok(Self { icon, first_line, desk_line, gate_line, pause_menu, shown: Mutex::new(None) })
     }
 
     /// Shows a new state. May be called on any thread while the main thread runs.
@@ -107,6 +126,7 @@ impl Tray {
         self.first_line.set_text(menu_text(&first_line(state)))?;
         self.desk_line.set_text(menu_text(&desk_line(state)))?;
         self.gate_line.set_text(menu_text(&gate_line(state)))?;
+        self.pause_menu.set_text(state.paused.as_deref().unwrap_or(strings::TRAY_PAUSE))?;
         let (variant, count) = (variant(state), state.waiting);
         if before.is_none_or(|before| (self::variant(&before), before.waiting) != (variant, count)) {
             self.icon.set_icon(Some(icon::drawn(variant, count)?))?;
@@ -121,6 +141,10 @@ fn action(item: &str) -> Option<TrayAction> {
         ITEM_INBOX => Some(TrayAction::OpenInbox),
         ITEM_DESK => Some(TrayAction::OpenDesk),
         ITEM_OPEN => Some(TrayAction::OpenConsole),
+        ITEM_HALF_HOUR => Some(TrayAction::Pause(Pause::HalfHour)),
+        ITEM_HOUR => Some(TrayAction::Pause(Pause::Hour)),
+        ITEM_TOMORROW => Some(TrayAction::Pause(Pause::UntilTomorrow)),
+        ITEM_RESUME => Some(TrayAction::Resume),
         ITEM_QUIT => Some(TrayAction::Quit),
         _ => None,
     }
@@ -146,6 +170,7 @@ fn gate_line(state: &TrayState) -> String {
 fn variant(state: &TrayState) -> icon::Variant {
     match (&state.gate, state.waiting) {
         (GateLine::NotConnected(_), _) => icon::Variant::Offline,
+        (GateLine::Connected(_), _) if state.paused.is_some() => icon::Variant::Paused,
         (GateLine::Connected(_), 0) => icon::Variant::Idle,
         (GateLine::Connected(_), _) => icon::Variant::Waiting,
     }
@@ -166,6 +191,7 @@ mod tests {
             next_expires: next_expires.map(ToOwned::to_owned),
             in_doubt: 0,
             gate: GateLine::Connected("Connected".to_owned()),
+            paused: None,
         }
     }
 
@@ -194,10 +220,15 @@ mod tests {
         assert_eq!(variant(&offline), icon::Variant::Offline);
         assert_eq!(variant(&state(0, None)), icon::Variant::Idle);
         assert_eq!(variant(&state(3, None)), icon::Variant::Waiting);
+        let paused = Some("Notifications paused until 15:30".to_owned());
+        assert_eq!(variant(&TrayState { paused: paused.clone(), ..state(3, None) }), icon::Variant::Paused);
+        assert_eq!(variant(&TrayState { paused, ..offline }), icon::Variant::Offline, "that nothing is heard weighs more");
     }
 
     #[test]
-    fn the_menu_opens_and_quits_and_decides_nothing() {
+    fn the_menu_opens_pauses_and_quits_and_decides_nothing() {
+        assert_eq!(action(ITEM_HALF_HOUR), Some(TrayAction::Pause(Pause::HalfHour)));
+        assert_eq!(action(ITEM_RESUME), Some(TrayAction::Resume));
         assert_eq!(action(ITEM_INBOX), Some(TrayAction::OpenInbox));
         assert_eq!(action(ITEM_DESK), Some(TrayAction::OpenDesk));
         assert_eq!(action(ITEM_OPEN), Some(TrayAction::OpenConsole));

@@ -140,7 +140,7 @@ mod tests {
     use crate::frame::*;
     use crate::inbox::*;
     use crate::recoveries::RecoveryText;
-    use crate::settings::{Privacy, Theme};
+    use crate::settings::{Privacy, QuietText, Theme};
     use crate::shell::InboxChanged;
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ui/src/backend/types.ts");
@@ -181,6 +181,8 @@ mod tests {
             ReconcileText,
             RecoveryText,
             ConsoleState,
+            PausedText,
+            QuietText,
             SettingsText,
             View,
             Sort,

@@ -162,6 +162,7 @@ fn speak_plan() {
                 return;
             }
             Event::Service(service) => println!("service {service:?}"),
+            Event::Paused(_) => {}
             Event::Remember(notified) => println!("remember {}", serde_json::to_string(&notified).expect("JSON")),
         }
     }

@@ -10,6 +10,9 @@ use vidimus_console::tray::{GateLine, Tray, TrayAction, TrayState, has_host};
 use vidimus_tests::desktop::{Desktop, DesktopError, Display, Keyring, NotificationServer, Options};
 use vidimus_tests::processes::{Process, poll};
 
+/// The entries below "Pause notifications", and that one.
+const PAUSES: [&str; 5] = ["Pause notifications", "For 30 minutes", "For 1 hour", "Until tomorrow", "Resume"];
+
 const SOON: Duration = Duration::from_secs(20);
 
 const CASES: [(&str, fn()); 2] = [
@@ -102,13 +105,18 @@ fn clicked(app: &AppHandle, action: TrayAction) {
             let offline = state(12, Some("15:00"), GateLine::NotConnected("Offline since 14:20".to_owned()));
             println!("updated {}", app.state::<Tray>().update(&offline).is_ok());
         })),
-        TrayAction::OpenDesk => {}
+        TrayAction::Pause(_) => {
+            let paused = Some("Notifications paused until 15:30".to_owned());
+            let state = TrayState { paused, ..state(0, None, GateLine::Connected("Connected".to_owned())) };
+            drop(app.state::<Tray>().update(&state));
+        }
+        TrayAction::OpenDesk | TrayAction::Resume => {}
         TrayAction::Quit => app.exit(0),
     }
 }
 
 fn state(waiting: usize, next_expires: Option<&str>, gate: GateLine) -> TrayState {
-    TrayState { waiting, next_expires: next_expires.map(ToOwned::to_owned), in_doubt: waiting / 6, gate }
+    TrayState { waiting, next_expires: next_expires.map(ToOwned::to_owned), in_doubt: waiting / 6, gate, paused: None }
 }
 
 // ---- on its desktop
@@ -159,7 +167,8 @@ impl Item {
     }
 
     fn labels(&self, desktop: &Desktop) -> Vec<String> {
-        self.entries(desktop).into_iter().map(|(_, label)| label).filter(|label| !label.is_empty()).collect()
+        let entries = self.entries(desktop).into_iter().map(|(_, label)| label);
+        entries.filter(|label| !label.is_empty() && !PAUSES.contains(&label.as_str())).collect()
     }
 
     fn click(&self, desktop: &Desktop, label: &str) {
@@ -198,6 +207,13 @@ fn the_menu_is_read_and_clicked_over_the_bus() {
     line(&mut child, "OpenDesk");
     let idle = item.property(&desktop, "IconName");
     assert_ne!(waiting, idle, "the picture does not change");
+    for (label, action) in PAUSES[1..].iter().zip(["Pause(HalfHour)", "Pause(Hour)", "Pause(UntilTomorrow)", "Resume"]) {
+        item.click(&desktop, label);
+        line(&mut child, action);
+    }
+    let told = poll(SOON, || item.entries(&desktop).iter().any(|(_, label)| label == "Notifications paused until 15:30").then_some(()));
+    assert!(told.is_some(), "{:?}", item.entries(&desktop));
+    assert_ne!(item.property(&desktop, "IconName"), idle, "the picture does not say that it is paused");
     item.click(&desktop, "Open console");
     line(&mut child, "OpenConsole");
     line(&mut child, "updated true");

@@ -29,6 +29,7 @@ const commands = [
   "open_keys",
   "settings",
   "save_settings",
+  "pause_notices",
 ];
 
 describe("the main window decides nothing", () => {
@@ -63,7 +64,7 @@ describe("the main window decides nothing", () => {
       return null;
     });
     const query = { view: "waiting", search: "x", sort: "expires" } as const;
-    const settings = { theme: "dark", notification_privacy: "count", version: "1", build: "2" } as const;
+    const settings = { theme: "dark", notification_privacy: "count", quiet_hours: null, autostart: false, version: "1", build: "2" } as const;
     await tauri.consoleState();
     await tauri.openInbox(query);
     await tauri.inboxPage("7", ["r"]);
@@ -78,6 +79,7 @@ describe("the main window decides nothing", () => {
     await tauri.openKeys();
     await tauri.settings();
     await tauri.saveSettings(settings);
+    await tauri.pauseNotices("hour");
     expect(asked.map(([command]) => command)).toEqual(commands);
     expect(asked[1]?.[1]).toEqual({ query });
     expect(asked[2]?.[1]).toEqual({ list: "7", requests: ["r"] });

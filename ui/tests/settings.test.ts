@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { FakeBackend } from "../src/backend/fake";
 import { en } from "../src/strings/en";
-import { all, clock, click, draw, one, pass, press, text } from "./screen";
+import { all, button, clock, click, draw, one, pass, press, text } from "./screen";
 
 async function drawn(): Promise<FakeBackend> {
   const backend = new FakeBackend(() => clock.seconds);
@@ -62,6 +62,60 @@ describe("settings", () => {
     come();
     await press("Shift");
     expect(all('[data-part="open-keys"]')).toHaveLength(1);
+  });
+
+  it("pauses for a while, says until when and what may expire, and resumes", async () => {
+    const backend = await drawn();
+    const part = '[data-part="pause-settings"]';
+    expect(text(part)).toContain(en.settings.pauseText);
+    await click(button(en.settings.pauses.hour));
+    const sentence = "Notifications paused until 15:27. 2 irreversible requests may expire while paused.";
+    expect(text(part)).toContain(sentence);
+    expect(text('nav [data-part="pause"]')).toContain(sentence);
+    expect(text('[data-part="log"]')).toBe(sentence);
+    await click(button(en.frame.resume));
+    expect(backend.state.paused).toBeNull();
+    expect(text('[data-part="log"] > :last-child')).toBe(en.frame.resumed);
+  });
+
+  it("pauses by Ctrl+Shift+P from anywhere, also while text is typed, and not again while the key is held", async () => {
+    const backend = await drawn();
+    const keys = { ctrlKey: true, shiftKey: true };
+    await press("P", keys);
+    expect(backend.state.paused?.text).toContain("14:57");
+    await press("P", { ...keys, repeat: true });
+    expect(backend.state.paused).not.toBeNull();
+    await press("Escape");
+    one("input[type=search]").focus();
+    await press("P", keys);
+    expect(backend.state.paused).toBeNull();
+  });
+
+  it("keeps quiet hours and whether it starts with the desktop, each when the core has taken it", async () => {
+    const backend = await drawn();
+    const check = async (part: string): Promise<void> => {
+      one(`[data-part="${part}"] input`).click();
+      await pass(0);
+    };
+    expect(all('[data-part="quiet-hours"] select')).toHaveLength(0);
+    await check("quiet-hours");
+    expect(backend.kept.quiet_hours).toEqual({ from: "22:00", until: "07:00" });
+    const until = all('[data-part="quiet-hours"] select')[1] as HTMLSelectElement;
+    until.value = "06:00";
+    until.dispatchEvent(new Event("change", { bubbles: true }));
+    await pass(0);
+    expect(backend.kept.quiet_hours).toEqual({ from: "22:00", until: "06:00" });
+    await check("autostart");
+    expect(backend.kept.autostart).toBe(true);
+    backend.saveSettings = () => {
+      backend.failing = { id: "E-AUD-3", text: "It cannot be written." };
+      const refused = backend.openKeys();
+      backend.failing = null;
+      return refused;
+    };
+    await check("autostart");
+    expect((one('[data-part="autostart"] input') as HTMLInputElement).checked).toBe(true);
+    expect(text('[data-part="log"] > :last-child')).toBe("It cannot be written.");
   });
 
   it("opens the keys in their own window", async () => {

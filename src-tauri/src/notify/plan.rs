@@ -19,7 +19,7 @@ mod pause;
 mod settle;
 
 pub use outcomes::InDoubt;
-pub use pause::Pause;
+pub use pause::{Pause, QuietHours};
 
 const GAP_MS: i64 = POPUP_GAP_S as i64 * 1_000;
 const CRITICAL_WITHIN_MS: i64 = CRITICAL_WITHIN_S as i64 * 1_000;
@@ -134,6 +134,8 @@ pub enum Input {
     Privacy(Privacy),
     PauseUntil(i64),
     Resume,
+    /// The hours that are quiet every day, or none.
+    Quiet(Option<QuietHours>),
     /// Time has passed.
     Tick,
 }
@@ -178,10 +180,21 @@ struct Shown {
     lead: Option<RequestId>,
 }
 
+/// Nothing pops up for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standstill {
+    pub until_ms: i64,
+    /// The person paused; else these are the quiet hours.
+    pub chosen: bool,
+    /// Irreversible requests that may expire before it ends.
+    pub expiring: usize,
+}
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Plan {
     privacy: Privacy,
+    quiet: Option<QuietHours>,
     view: View,
     notified: Notified,
     /// What this person can decide, by id.
@@ -199,6 +212,7 @@ impl Plan {
     pub fn new(notified: Notified, privacy: Privacy) -> Self {
         Self {
             privacy,
+            quiet: None,
             view: View::default(),
             notified,
             waiting: BTreeMap::new(),
@@ -233,6 +247,7 @@ impl Plan {
             Input::Privacy(privacy) => self.change_privacy(privacy, now_ms, &mut commands),
             Input::PauseUntil(until_ms) => self.notified.pause_until_ms = Some(until_ms),
             Input::Resume => self.notified.pause_until_ms = None,
+            Input::Quiet(hours) => self.quiet = hours,
             Input::Tick => {}
         }
         self.settle(now_ms, &mut commands);
@@ -256,9 +271,20 @@ impl Plan {
         requests.into_iter().chain(outcomes).min()
     }
 
-    /// The end of the pause, while there is one.
+    /// The end of the pause or of the quiet hours, while there is one.
     pub fn paused_until_ms(&self, now_ms: i64) -> Option<i64> {
+        self.chosen_pause_until_ms(now_ms).max(self.quiet.as_ref().and_then(|hours| hours.until_ms(now_ms)))
+    }
+
+    fn chosen_pause_until_ms(&self, now_ms: i64) -> Option<i64> {
         self.notified.pause_until_ms.filter(|until_ms| *until_ms > now_ms)
+    }
+
+    /// What there is to say of the pause, while there is one.
+    pub fn standstill(&self, now_ms: i64) -> Option<Standstill> {
+        let until_ms = self.paused_until_ms(now_ms)?;
+        let chosen = self.chosen_pause_until_ms(now_ms) == Some(until_ms);
+        Some(Standstill { until_ms, chosen, expiring: self.expiring_before(until_ms) })
     }
 
     /// How many irreversible requests may expire before a pause ends.

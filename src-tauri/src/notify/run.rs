@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use super::limits::LOOK_AGAIN_S;
-use super::plan::{Command, Input, Notified, Plan, Target};
+use super::plan::{Command, Input, Notified, Plan, Standstill, Target};
 use super::server::{Heard, Server};
 use crate::settings::Privacy;
 
@@ -24,6 +24,8 @@ pub enum Event {
     Open(Target),
     /// Told at the start and at each change.
     Service(Service),
+    /// Nothing pops up from now on, or again something does.
+    Paused(Option<Standstill>),
     /// To be kept before this returns, and given back at the next start.
     Remember(Notified),
 }
@@ -58,7 +60,7 @@ impl Notices {
         let answers = messages.clone();
         // After the end nobody listens to what the desktop still says.
         let server = Server::new(move |heard| drop(answers.send(Message::Heard(heard))));
-        let mut desk = Desk { plan: Plan::new(notified, privacy), server, service: None, now_ms, tell };
+        let mut desk = Desk { plan: Plan::new(notified, privacy), server, service: None, paused: None, now_ms, tell };
         thread::Builder::new().name("notices".to_owned()).spawn(move || desk.run(&received))?;
         Ok(Self { messages })
     }
@@ -89,6 +91,7 @@ struct Desk<Now, Tell> {
     plan: Plan,
     server: Server,
     service: Option<Service>,
+    paused: Option<Standstill>,
     now_ms: Now,
     tell: Tell,
 }
@@ -96,6 +99,8 @@ struct Desk<Now, Tell> {
 impl<Now: Fn() -> i64, Tell: FnMut(Event)> Desk<Now, Tell> {
     fn run(&mut self, received: &Receiver<Message>) {
         self.server.probe();
+        // A pause of the run before is told at once.
+        self.apply(Input::Tick);
         loop {
             match self.next(received) {
                 Some(Message::Input(input)) => self.apply(input),
@@ -127,6 +132,11 @@ impl<Now: Fn() -> i64, Tell: FnMut(Event)> Desk<Now, Tell> {
                 Command::Show(popup) => self.server.show(popup),
                 Command::Close(slot) => self.server.close(slot),
             }
+        }
+        let paused = self.plan.standstill((self.now_ms)());
+        if paused != self.paused {
+            self.paused = paused;
+            (self.tell)(Event::Paused(paused));
         }
     }
 

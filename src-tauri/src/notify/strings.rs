@@ -20,6 +20,11 @@ pub const TRAY_NOTHING: &str = "Nothing waiting";
 pub const OUTCOME_ANSWERED: &str = "An unknown outcome was answered.";
 pub const TRAY_NONE_IN_DOUBT: &str = "Nothing to reconcile";
 pub const TRAY_OPEN: &str = "Open console";
+pub const TRAY_PAUSE: &str = "Pause notifications";
+pub const TRAY_PAUSE_HALF_HOUR: &str = "For 30 minutes";
+pub const TRAY_PAUSE_HOUR: &str = "For 1 hour";
+pub const TRAY_PAUSE_TOMORROW: &str = "Until tomorrow";
+pub const TRAY_RESUME: &str = "Resume";
 pub const TRAY_QUIT: &str = "Quit...";
 /// E-TRAY-1.
 pub const NO_TRAY: &str = "There is no tray here. Closing the window will quit unless you keep it open.";
@@ -84,6 +89,14 @@ pub fn outcomes_waiting(count: usize) -> String {
 
 pub fn decided_by(name: &str) -> String {
     format!("Decided by {name}")
+}
+
+pub fn paused_until(at: &str) -> String {
+    format!("Notifications paused until {at}")
+}
+
+pub fn quiet_until(at: &str) -> String {
+    format!("Quiet hours until {at}")
 }
 
 /// Said when a pause is chosen.

@@ -4,11 +4,13 @@ use serde::Serialize;
 use tauri::{AppHandle, Emitter, Manager, State, WebviewWindow};
 
 use super::{Shared, answer_commands, notices, windows};
+use crate::autostart::Autostart;
 use crate::console::Change;
 use crate::desk::{self, DeskDetail, DeskPage};
 use crate::errors::Told;
 use crate::frame::{self, ConsoleState, SettingsText};
 use crate::inbox::{self, InboxList, InboxPage, InboxQuery};
+use crate::notify::plan::Pause;
 use crate::settings::Settings;
 use crate::strings;
 
@@ -43,6 +45,8 @@ pub async fn settings(console: State<'_, Shared>) -> Result<SettingsText, Told> 
     Ok(SettingsText {
         theme: settings.theme,
         notification_privacy: settings.notification_privacy,
+        quiet_hours: settings.quiet_hours,
+        autostart: Autostart::of(&console.profile).is_on(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build: if cfg!(debug_assertions) { "debug".to_owned() } else { "release".to_owned() },
     })
@@ -50,12 +54,30 @@ pub async fn settings(console: State<'_, Shared>) -> Result<SettingsText, Told> 
 
 #[tauri::command]
 pub async fn save_settings(app: AppHandle, console: State<'_, Shared>, settings: SettingsText) -> Result<(), Told> {
-    let kept = Settings { theme: settings.theme, notification_privacy: settings.notification_privacy };
+    let quiet_hours = settings.quiet_hours.filter(|hours| hours.hours(&console.zone).is_some());
+    let kept = Settings { theme: settings.theme, notification_privacy: settings.notification_privacy, quiet_hours };
+    let autostart = Autostart::of(&console.profile);
+    if settings.autostart != autostart.is_on() {
+        autostart.set(settings.autostart).map_err(|_| Told::new("E-AUD-3", strings::SETTINGS_UNWRITABLE))?;
+    }
     kept.save(&console.profile).map_err(|_| Told::new("E-AUD-3", strings::SETTINGS_UNWRITABLE))?;
     windows::wear(&app, kept.theme);
     console.shared().settings = kept;
     notices::settings_changed(&app, &console);
     console.tell(Change::State);
+    Ok(())
+}
+
+/// Pauses what pops up: "half_hour", "hour", "until_tomorrow"; anything else ends a pause.
+#[tauri::command]
+pub async fn pause_notices(app: AppHandle, length: String) -> Result<(), Told> {
+    let length = match length.as_str() {
+        "half_hour" => Some(Pause::HalfHour),
+        "hour" => Some(Pause::Hour),
+        "until_tomorrow" => Some(Pause::UntilTomorrow),
+        _ => None,
+    };
+    notices::pause(&app, length);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod pages;
 mod review_commands;
 mod schemes;
 mod sheet_commands;
+mod window_state;
 mod windows;
 
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use tauri::{AppHandle, Manager, WindowEvent};
 use crate::args::{self, Arguments};
 use crate::console::Console;
 use crate::link;
-use crate::profile::{Profile, ProfileError, ProfileLock};
+use crate::profile::{Homes, Profile, ProfileError, ProfileLock};
 use crate::propose;
 use crate::review::page::View;
 
@@ -81,7 +82,7 @@ fn refused(error: &ProfileError) -> ExitCode {
 fn profile_of(arguments: &Arguments) -> Result<Profile, ProfileError> {
     match &arguments.profile {
         Some(directory) => Profile::at(directory),
-        None => Profile::default_of(std::env::var_os("XDG_DATA_HOME").map(Into::into), std::env::var_os("HOME").map(Into::into)),
+        None => Profile::default_of(&Homes::of_environment()),
     }
 }
 
@@ -103,6 +104,7 @@ fn start(arguments: Arguments, profile: Profile) -> Result<(), Box<dyn std::erro
             main_commands::inbox_page,
             main_commands::settings,
             main_commands::save_settings,
+            main_commands::pause_notices,
             main_commands::open_review,
             main_commands::desk,
             main_commands::desk_item,
@@ -170,7 +172,14 @@ fn second_start(app: &AppHandle, words: Vec<String>) {
     let arguments = args::parse(words.into_iter().skip(1).map(Into::into)).unwrap_or_default();
     let console = app.state::<Shared>().inner().clone();
     match arguments.request {
-        Some(request) => open_when_known(app, &console, request),
+        Some(request) => {
+            // What is not here yet, or never will be, is waited for beside the list.
+            if windows::open_review(app, &console, &request).is_err() {
+                windows::show_main(app, &console);
+                open_when_known(app, &console, request);
+            }
+        }
+        // A link that names no request leads to the list, and to nothing else.
         None => windows::show_main(app, &console),
     }
 }
@@ -193,6 +202,7 @@ fn on_window_event(app: &AppHandle, label: &str, event: &WindowEvent) {
     match event {
         WindowEvent::CloseRequested { api, .. } if label == windows::MAIN => {
             api.prevent_close();
+            windows::keep_state(app);
             close_main(app.clone());
         }
         WindowEvent::Destroyed => {

@@ -9,7 +9,7 @@ use super::{Shared, windows};
 use crate::console::{Change, Console, GateState};
 use crate::errors::Told;
 use crate::mirror::Mirror;
-use crate::notify::plan::{Ended, Input, Notified, Target, View};
+use crate::notify::plan::{Ended, Input, Notified, Pause, Target, View};
 use crate::notify::{self, Event, Notices, Service};
 use crate::profile::write_whole;
 use crate::text::time;
@@ -40,9 +40,14 @@ pub fn start(app: &AppHandle, console: &Shared) {
 fn start_notices(app: &AppHandle, console: &Shared) -> std::io::Result<Notices> {
     let notified: Notified =
         std::fs::read(console.profile.notified_file()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    let privacy = console.shared().settings.notification_privacy;
+    let (privacy, quiet) = {
+        let settings = &console.shared().settings;
+        (settings.notification_privacy, settings.quiet_hours.as_ref().and_then(|hours| hours.hours(&console.zone)))
+    };
     let (clock, console, app) = (console.clone(), console.clone(), app.clone());
-    Notices::start(notified, privacy, move || clock.now_ms(), move |event| hear(&app, &console, event))
+    let notices = Notices::start(notified, privacy, move || clock.now_ms(), move |event| hear(&app, &console, event))?;
+    notices.apply(Input::Quiet(quiet));
+    Ok(notices)
 }
 
 fn hear(app: &AppHandle, console: &Shared, event: Event) {
@@ -63,6 +68,10 @@ fn hear(app: &AppHandle, console: &Shared, event: Event) {
             console.shared().notices_fault = fault;
             console.tell(Change::State);
         }
+        Event::Paused(paused) => {
+            console.shared().paused = paused;
+            console.tell(Change::State);
+        }
         Event::Remember(notified) => {
             if let Ok(bytes) = serde_json::to_vec(&notified) {
                 // Not kept, it would be told again after a restart: that is the lesser harm.
@@ -76,7 +85,12 @@ fn act(app: &AppHandle, action: TrayAction) {
     match action {
         TrayAction::OpenInbox | TrayAction::OpenConsole => windows::show_main(app, &app.state::<Shared>()),
         TrayAction::OpenDesk => windows::show_desk(app, &app.state::<Shared>()),
-        TrayAction::Quit => app.exit(0),
+        TrayAction::Pause(length) => pause(app, Some(length)),
+        TrayAction::Resume => pause(app, None),
+        TrayAction::Quit => {
+            windows::keep_state(app);
+            app.exit(0);
+        }
     }
 }
 
@@ -139,7 +153,9 @@ fn update_tray(app: &AppHandle, console: &Console) {
     let now_ms = console.now_ms();
     let words = format!("{} {}", crate::strings::TOP_GATE, crate::review::state::top_line(console).gate);
     let connected = console.shared().gate == GateState::Connected;
+    let paused = console.shared().paused;
     let state = TrayState {
+        paused: paused.map(|paused| crate::frame::paused_text(console, paused).text),
         waiting: decidable.len(),
         next_expires: next.map(|at_ms| time::day_and_time(at_ms, now_ms, &console.zone)),
         in_doubt: crate::desk::counts(console).0,
@@ -157,6 +173,16 @@ fn apply(app: &AppHandle, input: Input) {
     }
 }
 
+/// Pauses what pops up for so long, or ends a pause.
+pub fn pause(app: &AppHandle, length: Option<Pause>) {
+    let console = app.state::<Shared>();
+    let input = match length {
+        Some(length) => Input::PauseUntil(length.until_ms(console.now_ms(), &console.zone)),
+        None => Input::Resume,
+    };
+    apply(app, input);
+}
+
 /// Whether closing the main window leaves the console running: only where a tray shows that it does.
 pub fn keeps_running(app: &AppHandle) -> bool {
     lock(&app.state::<Desk>().tray).is_some() && tray::has_host()
@@ -168,8 +194,9 @@ pub fn main_focused(app: &AppHandle, focused: bool) {
 }
 
 pub fn settings_changed(app: &AppHandle, console: &Shared) {
-    let privacy = console.shared().settings.notification_privacy;
-    apply(app, Input::Privacy(privacy));
+    let settings = console.shared().settings.clone();
+    apply(app, Input::Privacy(settings.notification_privacy));
+    apply(app, Input::Quiet(settings.quiet_hours.and_then(|hours| hours.hours(&console.zone))));
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

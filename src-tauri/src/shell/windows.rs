@@ -3,6 +3,7 @@
 use tauri::webview::{Color, NewWindowResponse, PageLoadEvent};
 use tauri::{AppHandle, Emitter, Manager, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 
+use super::window_state::{SIZE_MIN, WindowState};
 use super::{Shared, answer_commands, review_commands, sheet_commands};
 use crate::answer::Answering;
 use crate::console::Change;
@@ -39,12 +40,18 @@ pub fn operation_of(label: &str) -> Option<&str> {
 
 pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Result<()> {
     let title = crate::frame::console_state(console).window_title;
+    let kept = WindowState::load(&console.profile);
     let window = builder(app, MAIN, WebviewUrl::App("index.html".into()), |url| {
         url.scheme() == "tauri" || url.host_str() == Some("tauri.localhost")
     })
     .title(title)
-    .inner_size(1280.0, 800.0)
-    .min_inner_size(320.0, 400.0);
+    .inner_size(kept.width, kept.height)
+    .min_inner_size(SIZE_MIN.0, SIZE_MIN.1)
+    .maximized(kept.maximised);
+    let window = match kept.place.filter(|_| kept.is_on(&screens(app))) {
+        Some((x, y)) => window.position(x, y),
+        None => window,
+    };
     let theme = console.shared().settings.theme;
     let window = window.theme(window_theme(theme));
     let window = match canvas(theme) {
@@ -61,6 +68,25 @@ pub fn open_main(app: &AppHandle, console: &Shared, hidden: bool) -> tauri::Resu
         show_late(&window);
     }
     Ok(())
+}
+
+/// Where the screens are, in pixels of the page: left, top, width, height.
+fn screens(app: &AppHandle) -> Vec<(f64, f64, f64, f64)> {
+    let monitors = app.available_monitors().unwrap_or_default();
+    let screen = |monitor: &tauri::Monitor| {
+        let (place, size) =
+            (monitor.position().to_logical::<f64>(monitor.scale_factor()), monitor.size().to_logical::<f64>(monitor.scale_factor()));
+        (place.x, place.y, size.width, size.height)
+    };
+    monitors.iter().map(screen).collect()
+}
+
+/// Keeps the main window's size and place for the next run.
+pub fn keep_state(app: &AppHandle) {
+    if let Some(window) = app.get_webview_window(MAIN) {
+        let profile = &app.state::<Shared>().profile;
+        WindowState::of(&window, WindowState::load(profile)).save(profile);
+    }
 }
 
 /// The colour behind a page that is not painted yet: that of its canvas.

@@ -7,6 +7,7 @@ pub(super) enum Variant {
     Idle,
     Waiting,
     Offline,
+    Paused,
 }
 
 const SIDE: usize = 64;
@@ -37,15 +38,19 @@ const PLUS: usize = 10;
 /// The picture of a state. Only the waiting one carries a number: 1 to 9, then 9+.
 pub(super) fn drawn(variant: Variant, waiting: usize) -> tauri::Result<Image<'static>> {
     let bytes: &[u8] = match variant {
-        Variant::Idle => include_bytes!("../../../icons/tray/idle.png"),
+        Variant::Idle | Variant::Paused => include_bytes!("../../../icons/tray/idle.png"),
         Variant::Waiting => include_bytes!("../../../icons/tray/waiting.png"),
         Variant::Offline => include_bytes!("../../../icons/tray/offline.png"),
     };
     let image = Image::from_bytes(bytes)?;
-    if variant != Variant::Waiting || (image.width() as usize, image.height() as usize) != (SIDE, SIDE) {
+    if matches!(variant, Variant::Idle | Variant::Offline) || (image.width() as usize, image.height() as usize) != (SIDE, SIDE) {
         return Ok(image);
     }
     let mut pixels = image.rgba().to_vec();
+    if variant == Variant::Paused {
+        pause(&mut pixels);
+        return Ok(Image::new_owned(pixels, image.width(), image.height()));
+    }
     match waiting {
         0 => {}
         1..=9 => write(&mut pixels, &[waiting], 3),
@@ -54,8 +59,19 @@ pub(super) fn drawn(variant: Variant, waiting: usize) -> tauri::Result<Image<'st
     Ok(Image::new_owned(pixels, image.width(), image.height()))
 }
 
-/// Writes glyphs, each point `scale` pixels wide, into the middle of the cleared badge.
-fn write(pixels: &mut [u8], glyphs: &[usize], scale: usize) {
+/// Two bars on the badge.
+fn pause(pixels: &mut [u8]) {
+    badge(pixels);
+    let (centre_x, centre_y) = BADGE_CENTRE;
+    for y in centre_y - 6..=centre_y + 6 {
+        for x in (centre_x - 5..=centre_x - 2).chain(centre_x + 2..=centre_x + 5) {
+            put(pixels, x, y, INK);
+        }
+    }
+}
+
+/// Clears the badge.
+fn badge(pixels: &mut [u8]) {
     let (centre_x, centre_y) = BADGE_CENTRE;
     for y in centre_y - BADGE_RADIUS..=centre_y + BADGE_RADIUS {
         for x in centre_x - BADGE_RADIUS..=centre_x + BADGE_RADIUS {
@@ -64,6 +80,12 @@ fn write(pixels: &mut [u8], glyphs: &[usize], scale: usize) {
             }
         }
     }
+}
+
+/// Writes glyphs, each point `scale` pixels wide, into the middle of the cleared badge.
+fn write(pixels: &mut [u8], glyphs: &[usize], scale: usize) {
+    badge(pixels);
+    let (centre_x, centre_y) = BADGE_CENTRE;
     let gap = scale;
     let width = glyphs.len() * GLYPH_WIDTH * scale + (glyphs.len() - 1) * gap;
     let top = centre_y - GLYPH_HEIGHT * scale / 2;
@@ -92,8 +114,8 @@ mod tests {
 
     #[test]
     fn every_picture_is_there_and_each_number_looks_different() {
-        let plain = [Variant::Idle, Variant::Offline].map(|variant| drawn(variant, 5).unwrap().rgba().to_vec());
-        assert_ne!(plain[0], plain[1]);
+        let plain = [Variant::Idle, Variant::Offline, Variant::Paused].map(|variant| drawn(variant, 5).unwrap().rgba().to_vec());
+        assert!(plain[0] != plain[1] && plain[0] != plain[2] && plain[1] != plain[2]);
         assert_eq!(drawn(Variant::Idle, 0).unwrap().rgba(), plain[0]);
         let numbered: Vec<Vec<u8>> = (0..=11).map(|count| drawn(Variant::Waiting, count).unwrap().rgba().to_vec()).collect();
         for (count, one) in numbered.iter().enumerate().take(10) {

@@ -31,6 +31,7 @@ mod removal;
 mod restarts;
 mod scene;
 mod second_person;
+mod second_start;
 mod tables;
 mod two_windows;
 mod unknown_outcome;

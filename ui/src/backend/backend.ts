@@ -10,6 +10,9 @@ import type {
   Settings,
 } from "./types";
 
+/** For how long nothing pops up; `resume` ends a pause. */
+export type PauseLength = "half_hour" | "hour" | "until_tomorrow" | "resume";
+
 /**
  * All that the main window can ask of the core. There is no command here that decides, signs or changes a request, and
  * none may be added: those live in the trusted windows, behind capabilities this page does not have.
@@ -38,6 +41,8 @@ export interface Backend {
   openKeys(stop?: boolean): Promise<void>;
   settings(): Promise<Settings>;
   saveSettings(settings: Settings): Promise<void>;
+  /** Pauses what pops up, or ends a pause. It decides nothing, and what waits is counted all the same. */
+  pauseNotices(length: PauseLength): Promise<void>;
   /** Returns the function that ends the subscription. */
   onInboxChanged(listener: (change: InboxChanged) => void): () => void;
   onConsoleStateChanged(listener: () => void): () => void;

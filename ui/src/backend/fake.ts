@@ -1,4 +1,4 @@
-import type { Backend } from "./backend";
+import type { Backend, PauseLength } from "./backend";
 import { invented, inventedRows, rowName, type InventedRequest } from "./fake-requests";
 import type {
   BackendError,
@@ -45,6 +45,7 @@ export const enrolledState: ConsoleState = {
   automated: false,
   mirror: { state: "verified", size: "4,182", text: "", error_id: null },
   notifications: { available: true, error_id: null },
+  paused: null,
   reconcile: { count: "0", late: false },
   recoveries: [],
   theme: "system",
@@ -65,7 +66,7 @@ export const notEnrolledState: ConsoleState = {
 /** An invented core with the behaviour that the real one promises: for tests, and for drawing without a gate. */
 export class FakeBackend implements Backend {
   state: ConsoleState;
-  kept: Settings = { theme: "system", notification_privacy: "guarded", version: "0.1.0", build: "3f9a1c07" };
+  kept: Settings = { theme: "system", notification_privacy: "guarded", quiet_hours: null, autostart: false, version: "0.1.0", build: "3f9a1c07" };
   requests: InventedRequest[];
   /** What the page asked to be opened, in order. */
   readonly opened: string[] = [];
@@ -190,6 +191,13 @@ export class FakeBackend implements Backend {
     await this.#answer(undefined);
     this.kept = settings;
     this.become({ theme: settings.theme });
+  }
+
+  async pauseNotices(length: PauseLength): Promise<void> {
+    await this.#answer(undefined);
+    const until = { half_hour: "14:57", hour: "15:27", until_tomorrow: "1 Dec 08:00" };
+    const warning = "2 irreversible requests may expire while paused";
+    this.become({ paused: length === "resume" ? null : { text: `Notifications paused until ${until[length]}`, warning, chosen: true } });
   }
 
   onInboxChanged(listener: (change: InboxChanged) => void): () => void {

@@ -58,6 +58,7 @@ export const tauri: Backend = {
   openKeys: (stop = false) => tell("open_keys", { stop }),
   settings: () => call<Settings>("settings"),
   saveSettings: (settings) => tell("save_settings", { settings }),
+  pauseNotices: (length) => tell("pause_notices", { length }),
   onInboxChanged: (listener) =>
     subscribe("inbox_changed", (payload) => {
       listener(payload as InboxChanged);

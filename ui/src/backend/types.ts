@@ -85,6 +85,10 @@ advice: string, };
 
 export type ConsoleState = { environment: Environment | null, gate: Gate, clock: Clock, key: Key, person: Person | null, automated: boolean, mirror: Mirror, notifications: Notifications, 
 /**
+ * Null while notifications pop up.
+ */
+paused: Paused | null, 
+/**
  * How many outcomes wait for people; nothing where none does.
  */
 reconcile: Reconcile, 
@@ -98,9 +102,35 @@ recoveries: Array<Recovery>, theme: Theme,
 waiting: string, window_title: string, };
 
 /**
+ * Nothing pops up for now.
+ */
+export type Paused = { 
+/**
+ * "Notifications paused until 15:30", or what is said of the quiet hours.
+ */
+text: string, 
+/**
+ * What may expire before it ends; empty where nothing does.
+ */
+warning: string, 
+/**
+ * The person paused; else these are the quiet hours.
+ */
+chosen: boolean, };
+
+/**
+ * Hours of every day in which nothing pops up: "22:00" to "07:00".
+ */
+export type QuietHours = { from: string, until: string, };
+
+/**
  * The settings that cross to the page, with what it says about itself.
  */
-export type Settings = { theme: Theme, notification_privacy: NotificationPrivacy, version: string, build: string, };
+export type Settings = { theme: Theme, notification_privacy: NotificationPrivacy, quiet_hours: QuietHours | null, 
+/**
+ * Whether the console starts with the desktop, in the tray.
+ */
+autostart: boolean, version: string, build: string, };
 
 export type InboxView = "waiting" | "mine" | "decided";
 

@@ -279,6 +279,34 @@ fn a_pause_is_quiet_and_ends_with_one_popup() {
 }
 
 #[test]
+fn quiet_hours_are_quiet_every_day_and_told_as_such() {
+    let time = |hour: i8| jiff::civil::Time::constant(hour, 0, 0, 0);
+    // The clock of these tests begins at midnight: quiet until seven.
+    let hours = QuietHours { from: time(22), until: time(7), zone: jiff::tz::TimeZone::UTC };
+    let seven = 7 * 3600;
+    let mut case = Case::new();
+    case.at(0, Input::Quiet(Some(hours.clone())), &[]);
+    case.at(10, requests(&[irreversible(1, 3600), compensable(2)]), &[]);
+    let quiet = Standstill { until_ms: seven * 1_000, chosen: false, expiring: 1 };
+    assert_eq!(case.plan.standstill(10_000), Some(quiet));
+    assert_eq!(case.plan.next_at_ms(10_000), Some(seven * 1_000));
+    // A pause that ends earlier changes nothing; one that ends later is the one that counts.
+    case.at(20, Input::PauseUntil(60_000), &[]);
+    assert_eq!(case.plan.standstill(20_000), Some(quiet));
+    case.at(30, Input::PauseUntil((seven + 60) * 1_000), &[]);
+    assert_eq!(case.plan.standstill(30_000).map(|pause| (pause.until_ms, pause.chosen)), Some(((seven + 60) * 1_000, true)));
+    case.at(40, Input::Resume, &[]);
+    let late = waiting(3, Reversibility::Compensable, 9 * 3600);
+    case.at(seven, requests(std::slice::from_ref(&late)), &["Waiting Normal -> 3: Approval needed: compensable payment"]);
+    assert_eq!(case.plan.standstill(seven * 1_000), None);
+    // Switched off within them, what waits is told at once.
+    let mut off = Case::new();
+    off.at(0, Input::Quiet(Some(hours)), &[]);
+    off.at(10, requests(&[compensable(2)]), &[]);
+    off.at(20, Input::Quiet(None), &["Waiting Normal -> 2: Approval needed: compensable payment"]);
+}
+
+#[test]
 fn a_restart_tells_nothing_twice() {
     let mut case = Case::new();
     let list = [irreversible(1, 3600), compensable(2)];
