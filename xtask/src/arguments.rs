@@ -16,6 +16,8 @@ pub enum Task {
     Test(TestOptions),
     /// To run benches.
     Bench(BenchOptions),
+    /// To make the packages for Debian.
+    Package(PackageOptions),
     /// To break the accept conditions and see whether a test fails.
     Mutants(Consent),
 }
@@ -42,6 +44,17 @@ pub struct TestOptions {
     pub long: bool,
 }
 
+/// How packages are made.
+#[derive(Debug, Eq, PartialEq)]
+pub struct PackageOptions {
+    /// Whether packages are installed without a question.
+    pub consent: Consent,
+    /// Where the programs are that were built before; they are built for release where it is not given.
+    pub programs: Option<String>,
+    /// Where the packages go.
+    pub out: String,
+}
+
 /// How benches run.
 #[derive(Debug, Eq, PartialEq)]
 pub struct BenchOptions {
@@ -64,6 +77,7 @@ Usage: cargo xtask <TASK>
   demo    Build everything and run it: an agent asks, a person signs, it runs once
   test    Set up, then test everything
   bench   Measure: money, route, console
+  package Make the packages for Debian: the console, the gate
   mutants Break the accept conditions one by one; a test must fail each time
 
 `cargo xtask <TASK> --help` says more.";
@@ -97,6 +111,16 @@ At most 25 minutes on two cores. The first step that fails ends the run; the las
 
   --long   Also what takes longer (VIDIMUS_LONG=1 for the tests), and `cargo xtask mutants`
   --yes    Install without asking (so does a set CI variable)";
+
+const PACKAGE_HELP: &str = "\
+Usage: cargo xtask package [--yes] [--programs DIR] [--out DIR]
+
+Sets up, builds for release and makes two packages for Debian under target/package: the console with its desktop file, icons
+and metainfo, and the gate with a hardened unit and a user of its own. Expect about 10 minutes the first time.
+
+  --yes           Install without asking (so does a set CI variable)
+  --programs DIR  Pack the programs that are there instead of building them
+  --out DIR       Where the packages go (default: target/package)";
 
 const MUTANTS_HELP: &str = "\
 Usage: cargo xtask mutants [--yes]
@@ -133,6 +157,8 @@ pub fn parse(arguments: &[String]) -> Result<Task, Stop> {
         ("demo", false) => parse_demo(rest).map(Task::Demo),
         ("test", false) => parse_test(rest).map(Task::Test),
         ("bench", false) => parse_bench(rest).map(Task::Bench),
+        ("package", true) => Ok(Task::Help(PACKAGE_HELP)),
+        ("package", false) => parse_package(rest).map(Task::Package),
         ("mutants", true) => Ok(Task::Help(MUTANTS_HELP)),
         ("mutants", false) => parse_consent(rest, MUTANTS_HELP).map(Task::Mutants),
         (other, _) => Err(Stop::Unmet(format!("no task `{other}`\n\n{HELP}"))),
@@ -176,6 +202,20 @@ fn parse_demo(arguments: &[String]) -> Result<DemoOptions, Stop> {
                 None => return Err(missing("--theme", DEMO_HELP)),
             },
             other => return Err(unknown(other, DEMO_HELP)),
+        }
+    }
+    Ok(options)
+}
+
+fn parse_package(arguments: &[String]) -> Result<PackageOptions, Stop> {
+    let mut options = PackageOptions { consent: Consent::from_environment(), programs: None, out: "target/package".to_owned() };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--yes" => options.consent = Consent::Given,
+            "--programs" => options.programs = Some(rest.next().ok_or_else(|| missing("--programs", PACKAGE_HELP))?.clone()),
+            "--out" => options.out = rest.next().ok_or_else(|| missing("--out", PACKAGE_HELP))?.clone(),
+            other => return Err(unknown(other, PACKAGE_HELP)),
         }
     }
     Ok(options)
@@ -229,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_task_explains_itself() {
-        for task in ["setup", "demo", "test", "bench", "mutants"] {
+        for task in ["setup", "demo", "test", "bench", "package", "mutants"] {
             let Task::Help(text) = parse(&words(&format!("{task} --help"))).unwrap() else { panic!("`{task}` gives no help") };
             assert!(text.contains(&format!("cargo xtask {task}")), "{text}");
         }
@@ -247,6 +287,8 @@ mod tests {
             "test --quick",
             "setup now",
             "mutants core",
+            "package --out",
+            "package console",
         ] {
             assert!(parse(&words(line)).is_err(), "`{line}` was taken");
         }

@@ -9,6 +9,7 @@ mod command;
 mod counts;
 mod demo;
 mod mutants;
+mod package;
 mod progress;
 mod runner;
 mod setup;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Ok(arguments::Task::SetUp(consent)) => setup::run(&root(), consent),
         Ok(arguments::Task::Demo(options)) => demo::run(&root(), &options),
         Ok(arguments::Task::Bench(options)) => bench::run(&root(), &options),
+        Ok(arguments::Task::Package(options)) => package::run(&root(), &options),
         Ok(arguments::Task::Mutants(consent)) => mutants::run(&root(), consent),
         Ok(arguments::Task::Test(options)) => return test::run(&root(), options),
         Err(stop) => Err(stop),

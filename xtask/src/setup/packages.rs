@@ -35,7 +35,7 @@ const fn package(name: &'static str) -> Package {
     Package { name, shown: Shown::Nothing }
 }
 
-const PACKAGES: [Package; 33] = [
+const PACKAGES: [Package; 36] = [
     // Building.
     program("build-essential", "cc"),
     program("pkg-config", "pkg-config"),
@@ -71,6 +71,10 @@ const PACKAGES: [Package; 33] = [
     package("shared-mime-info"),
     package("adwaita-icon-theme"),
     program("procps", "ps"),
+    // The packages for Debian, and what looks them over.
+    program("dpkg-dev", "dpkg-shlibdeps"),
+    program("desktop-file-utils", "desktop-file-validate"),
+    program("appstream", "appstreamcli"),
 ];
 
 /// The packages that are not there.
