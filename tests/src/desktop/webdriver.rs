@@ -188,16 +188,21 @@ impl WebDriver {
     /// Waits until an element stays where it is: the pointer goes to a place, and whatever is there then gets the press.
     async fn still(&self, css: &str) -> Result<Element, DesktopError> {
         let deadline = Instant::now() + APPEAR_WITHIN;
-        let mut last = None;
+        let mut last = Err("nowhere yet".to_owned());
         loop {
             let element = self.wait_for(css).await?;
+            // What lies beyond the edge of what scrolls has no place that the driver would tell.
+            self.execute("document.querySelector(arguments[0])?.scrollIntoView({ block: 'nearest' })", vec![css.into()]).await?;
             // It may be replaced between finding and measuring.
-            let place = command(element.rectangle()).await.ok();
-            if place.is_some() && place == last {
+            let place = command(element.rectangle()).await.map_err(|error| error.to_string());
+            if place.is_ok() && place == last {
                 return Ok(element);
             }
             if Instant::now() >= deadline {
-                return Err(error(&format!("the element `{css}`"), "it never stands still"));
+                return Err(error(
+                    &format!("the element `{css}`"),
+                    &format!("it never stands still: it was at {last:?}, then at {place:?}"),
+                ));
             }
             last = place;
             sleep(POLL).await;
