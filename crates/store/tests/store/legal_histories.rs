@@ -35,6 +35,8 @@ enum Act {
     LoseWire,
     Decide(usize, usize, DecisionKind),
     Answer(usize, usize, Answer),
+    /// Somebody says that it happened, takes that back at a second desktop of theirs, and loses that one.
+    TakeBack(usize, usize),
     Stop(usize),
     Desktop(usize),
     Roles(usize, usize),
@@ -67,6 +69,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => Just(Act::LoseWire),
         5 => (any::<usize>(), any::<usize>(), decisions).prop_map(|(desk, which, kind)| Act::Decide(desk, which, kind)),
         14 => (any::<usize>(), any::<usize>(), said).prop_map(|(desk, which, said)| Act::Answer(desk, which, said)),
+        4 => (any::<usize>(), any::<usize>()).prop_map(|(desk, which)| Act::TakeBack(desk, which)),
         4 => any::<usize>().prop_map(Act::Stop),
         3 => any::<usize>().prop_map(Act::Desktop),
         1 => (any::<usize>(), any::<usize>()).prop_map(|(who, roles)| Act::Roles(who, roles)),
@@ -123,6 +126,11 @@ impl Course {
             Act::Answer(desk, which, said) => {
                 if let Some(operation) = pick(&self.operations, which) {
                     self.answer(desk, operation, said).await;
+                }
+            }
+            Act::TakeBack(desk, which) => {
+                if let Some(operation) = pick(&self.operations, which) {
+                    self.take_back(desk, operation).await;
                 }
             }
             Act::Stop(desk) => self.stop(desk).await,
@@ -212,14 +220,32 @@ impl Course {
         Some(gate.decide(desk, request, kind, role).await)
     }
 
-    async fn answer(&self, desk: usize, operation: OperationKey, said: Answer) {
+    /// True where it counts.
+    async fn answer(&self, desk: usize, operation: OperationKey, said: Answer) -> bool {
         let (gate, desk) = (&self.gate, self.desk(desk));
         for role in self.roles(&desk.person).await {
             let (_, issued) = challenge(gate, desk, operation, &[&role]).await;
             if let OperationChallengeOutcome::Issued(_) = issued {
                 let sent = signed(gate, desk, operation, said, &role, &plain).await;
-                gate.store.record_reconciliation(gate.moment(), sent).await.expect("an outcome");
-                return;
+                let outcome = gate.store.record_reconciliation(gate.moment(), sent).await.expect("an outcome");
+                return matches!(outcome, ReconciliationOutcome::Recorded(_));
+            }
+        }
+        false
+    }
+
+    async fn take_back(&mut self, desk: usize, operation: OperationKey) {
+        let desks = self.desks.len();
+        self.second_desktop(desk).await;
+        if self.desks.len() > desks {
+            self.answer(desk % desks, operation, Answer::Happened).await;
+            self.answer(desks, operation, Answer::StillUnknown).await;
+            self.stop(desks).await;
+            // The next one agrees with what was taken back.
+            for other in 1..desks {
+                if self.desk(other).person != self.desk(desk % desks).person && self.answer(other, operation, Answer::Happened).await {
+                    return;
+                }
             }
         }
     }
@@ -237,7 +263,7 @@ impl Course {
         let (ada, of) = (&self.desks[0], self.desk(who));
         let roster = self.gate.roster().await;
         let theirs = self.desks.iter().filter(|desk| desk.person == of.person).count();
-        if roster.is_sole_admin(&ada.person) && roster.person(&of.person).is_some() && of.person != ada.person && theirs < 3 {
+        if roster.is_sole_admin(&ada.person) && roster.person(&of.person).is_some() && of.person != ada.person && theirs < 6 {
             let desk = self.gate.add_desktop(ada, of, &format!("desk {}", self.count)).await;
             self.desks.push(desk);
         }
