@@ -77,7 +77,7 @@ pub struct Tray {
     first_line: MenuItem<Wry>,
     desk_line: MenuItem<Wry>,
     gate_line: MenuItem<Wry>,
-    pause_menu: Submenu<Wry>,
+    resume_line: MenuItem<Wry>,
     shown: Mutex<Option<TrayState>>,
 }
 
@@ -112,7 +112,7 @@ impl Tray {
             );
         // The library is loaded on first use, and its absence is a panic there, not an error.
         let icon = catch_unwind(AssertUnwindSafe(|| builder.build(app))).map_err(|_| NoTray::NoLibrary)??;
-        Ok(Self { icon, first_line, desk_line, gate_line, pause_menu, shown: Mutex::new(None) })
+        Ok(Self { icon, first_line, desk_line, gate_line, resume_line: resume.clone(), shown: Mutex::new(None) })
     }
 
     /// Shows a new state. May be called on any thread while the main thread runs.
@@ -126,7 +126,8 @@ impl Tray {
         self.first_line.set_text(menu_text(&first_line(state)))?;
         self.desk_line.set_text(menu_text(&desk_line(state)))?;
         self.gate_line.set_text(menu_text(&gate_line(state)))?;
-        self.pause_menu.set_text(state.paused.as_deref().unwrap_or(strings::TRAY_PAUSE))?;
+        // The text of a menu that holds others is not told over the bus again; that of an entry is.
+        self.resume_line.set_text(state.paused.as_deref().map_or(strings::TRAY_RESUME.to_owned(), strings::resume))?;
         let (variant, count) = (variant(state), state.waiting);
         if before.is_none_or(|before| (self::variant(&before), before.waiting) != (variant, count)) {
             self.icon.set_icon(Some(icon::drawn(variant, count)?))?;

@@ -211,7 +211,8 @@ fn the_menu_is_read_and_clicked_over_the_bus() {
         item.click(&desktop, label);
         line(&mut child, action);
     }
-    let told = poll(SOON, || item.entries(&desktop).iter().any(|(_, label)| label == "Notifications paused until 15:30").then_some(()));
+    let told =
+        poll(SOON, || item.entries(&desktop).iter().any(|(_, label)| label == "Resume: Notifications paused until 15:30").then_some(()));
     assert!(told.is_some(), "{:?}", item.entries(&desktop));
     assert_ne!(item.property(&desktop, "IconName"), idle, "the picture does not say that it is paused");
     item.click(&desktop, "Open console");

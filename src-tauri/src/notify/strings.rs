@@ -91,6 +91,11 @@ pub fn decided_by(name: &str) -> String {
     format!("Decided by {name}")
 }
 
+/// The entry that ends a pause, with what there is to end.
+pub fn resume(paused: &str) -> String {
+    format!("{TRAY_RESUME}: {paused}")
+}
+
 pub fn paused_until(at: &str) -> String {
     format!("Notifications paused until {at}")
 }
