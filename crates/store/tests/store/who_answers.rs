@@ -70,8 +70,8 @@ async fn the_record_of_a_write_names_everyone_who_sent_it() {
     assert_eq!(gate.store.add_agent(gate.moment(), sent).await.expect("an outcome"), AgentAdded::Added);
     let operation = lost_write(&gate).await;
     let log = gate.log().await;
-    let leaves = log.iter().map(|record| AuditRecord::parse(record.leaf.as_bytes()).expect("a leaf"));
-    let intended = leaves.filter(|leaf| leaf.record_type == RecordType::WriteIntended).next_back().expect("an intent");
+    let mut leaves = log.iter().map(|record| AuditRecord::parse(record.leaf.as_bytes()).expect("a leaf"));
+    let intended = leaves.rfind(|leaf| leaf.record_type == RecordType::WriteIntended).expect("an intent");
     let agents = intended.claims.member("agents").expect("agents").canonical().expect("canonical");
     let expected = format!(r#"[{{"agent":"support","owner":null}},{{"agent":"billing","owner":"{}"}}]"#, emil.person);
     assert_eq!(String::from_utf8(agents).expect("text"), expected);
