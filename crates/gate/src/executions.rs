@@ -2,8 +2,12 @@
 //! an agent makes wait at one that hangs, a payment to another one begins at once.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::table::{Executor, Row};
 
@@ -38,13 +42,14 @@ impl Default for Executions {
 /// A number of places, and how many of them one provider, or one agent, may have.
 pub struct Places {
     taken: Arc<Mutex<HashMap<String, usize>>>,
+    freed: Arc<Notify>,
     max: usize,
     of_one_max: usize,
 }
 
 impl Places {
     fn of(max: usize, of_one_max: usize) -> Places {
-        Places { taken: Arc::default(), max, of_one_max }
+        Places { taken: Arc::default(), freed: Arc::default(), max, of_one_max }
     }
 
     /// Whether any provider could have a place.
@@ -60,13 +65,30 @@ impl Places {
             return None;
         }
         taken.insert(provider.to_owned(), here + 1);
-        Some(Place { taken: Arc::clone(&self.taken), provider: provider.to_owned() })
+        Some(Place { taken: Arc::clone(&self.taken), freed: Arc::clone(&self.freed), provider: provider.to_owned() })
+    }
+
+    /// The same, waited for so long; whoever is dropped meanwhile waits no more.
+    pub async fn wait_for(&self, provider: &str, within: Duration) -> Option<Place> {
+        let waited_for = async {
+            loop {
+                let mut freed = pin!(self.freed.notified());
+                // From here on no place is given back unnoticed.
+                freed.as_mut().enable();
+                if let Some(place) = self.take(provider) {
+                    return place;
+                }
+                freed.await;
+            }
+        };
+        timeout(within, waited_for).await.ok()
     }
 }
 
-/// One taken place.
+/// One taken place. Its end wakes whoever waits for one.
 pub struct Place {
     taken: Arc<Mutex<HashMap<String, usize>>>,
+    freed: Arc<Notify>,
     provider: String,
 }
 
@@ -79,6 +101,8 @@ impl Drop for Place {
                 taken.remove(&self.provider);
             }
         }
+        drop(taken);
+        self.freed.notify_waiters();
     }
 }
 

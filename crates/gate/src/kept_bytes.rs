@@ -12,8 +12,8 @@ use vidimus_core::ids::Name;
 
 use crate::limits::{AGENT_BYTES_BURST_MAX, AGENT_BYTES_PER_S};
 
-/// What a call leaves of its own text: its operation or request, and the body of the record that it came.
-const COPIES: u64 = 2;
+/// What a call leaves of its own text: its operation or request, and the bodies of the records that it came and how a write ended.
+const COPIES: u64 = 3;
 
 /// After which one more byte may be left. *Unit*: nanoseconds.
 const NS_PER_BYTE: u64 = 1_000_000_000 / AGENT_BYTES_PER_S;

@@ -118,6 +118,9 @@ pub const CALLS_AT_WORK_MAX: usize = 128;
 /// Those of them of one agent. *Unit*: calls.
 pub const CALLS_AT_WORK_PER_AGENT_MAX: usize = 32;
 
+/// How long a call waits for others of its agent to be done. *Unit*: seconds.
+pub const CALL_PLACE_S_MAX: u64 = 5;
+
 /// Descriptors for files, sockets and the administration, besides those of connections. *Unit*: descriptors.
 pub const DESCRIPTORS_OF_ITS_OWN: usize = 48;
 

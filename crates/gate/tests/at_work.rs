@@ -24,7 +24,7 @@ async fn silent_after(answers: usize, document: &'static str) -> String {
             }
             left -= 1;
             let mut head = [0; 4096];
-            stream.read(&mut head).await.expect("a request");
+            assert!(stream.read(&mut head).await.expect("a request") > 0);
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{document}",
                 document.len()

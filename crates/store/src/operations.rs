@@ -345,8 +345,8 @@ pub(crate) enum Written<'a> {
     Ended(RecordType),
 }
 
-/// Stages the record of a write. That it is about to be sent has its arguments and the state before; how it ended has the state after, its
-/// receipt and result, and not the arguments again, which nobody bounds but the agent.
+/// Stages the record of a write: its arguments, the state before and after, its receipt and result. That of its end has all of them, so
+/// that one record tells whether the world changed.
 pub(crate) fn stage_write(
     tx: &mut Tx<'_>,
     gate: &GateState,
@@ -373,10 +373,9 @@ pub(crate) fn stage_write(
     ];
     claims.extend(agents.map(|agents| ("agents", agents.iter().map(ChainLink::to_json).collect::<Vec<_>>().into())));
     let claims = Json::Object(claims.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
-    let intended = record_type == RecordType::WriteIntended;
     let body = Json::object([
-        ("args", stored.args.clone().filter(|_| intended).into()),
-        ("before", stored.before.clone().filter(|_| intended).into()),
+        ("args", stored.args.clone().into()),
+        ("before", stored.before.clone().into()),
         ("after", change.after.clone().into()),
         ("receipt", change.receipt.clone().into()),
         ("result", change.result.clone().into()),

@@ -1,7 +1,7 @@
 //! What agents ask.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, State};
@@ -21,6 +21,7 @@ use crate::calls::{CallFault, Told};
 use crate::executions;
 use crate::gate::Gate;
 use crate::kept_bytes;
+use crate::limits::CALL_PLACE_S_MAX;
 
 /// `POST /v1/calls`.
 pub async fn propose(
@@ -41,7 +42,8 @@ pub async fn propose(
         }
     };
     // Given back with the task's end, not the connection's.
-    let Some(place) = gate.executions.calls.take(agent.agent.as_str()) else {
+    let within = Duration::from_secs(CALL_PLACE_S_MAX);
+    let Some(place) = gate.executions.calls.wait_for(agent.agent.as_str(), within).await else {
         gate.refusals.count(&agent.agent, Instant::now());
         return Err(executions::too_many().into());
     };

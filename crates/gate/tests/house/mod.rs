@@ -151,7 +151,16 @@ impl House {
         let request = person.admission.expect("an admission to sign").to_string();
         let key = self.data.path().join("recovery-key");
         std::fs::write(&key, &self.recovery_key).expect("own file");
-        let announced = self.command(&["recover", "--request", &request, "--key", &key.display().to_string()]);
+        let shown = self.command(&["recover", "--request", &request]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let of = |part: &str| shown.lines().find_map(|line| line.strip_prefix(part)).unwrap_or_default().trim().to_owned();
+        let announced = self.command(
+            &[
+                &["recover", "--request", &request, "--key", &key.display().to_string(), "--role", "admin"][..],
+                &["--fingerprint", &of("approval key"), "--fingerprint", &of("device key")],
+            ]
+            .concat(),
+        );
         let said = String::from_utf8_lossy(&announced.stdout).into_owned();
         let found = said.split('`').find_map(|word| word.parse().ok());
         found.unwrap_or_else(|| panic!("no recovery: {said}{}", String::from_utf8_lossy(&announced.stderr)))
