@@ -37,7 +37,7 @@ pub fn of(console: &Console) -> Vec<RecoveryText> {
     running.sort_by_key(|(_, announced)| announced.announced_at);
     let words = |announced: &AnnouncedRecovery| {
         let roles: Vec<&str> = announced.admission.roles.iter().map(Name::as_str).collect();
-        let when = time::day_and_time(announced.effective_at().as_ms(), now_ms, &console.zone);
+        let when = time::day_and_time(announced.effective_at.as_ms(), now_ms, &console.zone);
         strings::recovery_runs(&one_line(&announced.admission.name), &roles.join(", "), &when)
     };
     running

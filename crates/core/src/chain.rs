@@ -9,6 +9,7 @@ use crate::decision::approved_roster;
 use crate::frozen::FrozenRequest;
 use crate::ids::words;
 use crate::limits::{RECOVERIES_WAITING_MAX, RECOVERY_DELAY_S};
+use crate::passing::Skipped;
 use crate::record::{AuditRecord, RecordType};
 use crate::recovery::{Recovery, Veto};
 use crate::roster::{Admission, Roster};
@@ -37,13 +38,8 @@ pub struct AnnouncedRecovery {
     pub admission: Admission,
     /// When it was announced, by the store's clock.
     pub announced_at: Timestamp,
-}
-
-impl AnnouncedRecovery {
-    /// From when it takes effect.
-    pub fn effective_at(&self) -> Timestamp {
-        self.announced_at.plus_s(RECOVERY_DELAY_S)
-    }
+    /// From when it takes effect: a day later, and whatever time was skipped in that day.
+    pub effective_at: Timestamp,
 }
 
 /// The roster in force and the recoveries that wait, as the records read so far have brought them.
@@ -118,10 +114,10 @@ impl RosterChain {
     fn recovered(&self, record: &AuditRecord, previous: &Roster) -> Result<Roster, Refusal> {
         let (recovery, recovery_sha256) = Recovery::verify(only_envelope(record)?, previous)?;
         let announced = self.wait_of(&recovery_sha256)?;
-        if record.at < announced.effective_at() {
+        if record.at < announced.effective_at {
             return Err(Refusal::new(
                 Code::RecoveryTooEarly,
-                format!("the recovery takes effect at {}, not before; everybody has that time to object", announced.effective_at()),
+                format!("the recovery takes effect at {}, not before; everybody has that time to object", announced.effective_at),
             ));
         }
         previous.with_admission(&recovery.admission)
@@ -135,7 +131,8 @@ impl RosterChain {
         let roster = self.roster.as_ref().ok_or_else(|| malformed("stands before the first roster"))?;
         let (recovery, recovery_sha256) = Recovery::verify(only_envelope(record)?, roster)?;
         self.may_announce(&recovery_sha256)?;
-        self.waiting.insert(recovery_sha256, AnnouncedRecovery { admission: recovery.admission, announced_at: record.at });
+        let effective_at = record.at.plus_s(RECOVERY_DELAY_S);
+        self.waiting.insert(recovery_sha256, AnnouncedRecovery { admission: recovery.admission, announced_at: record.at, effective_at });
         Ok(recovery_sha256)
     }
 
@@ -174,7 +171,18 @@ impl RosterChain {
         Ok(recovery_sha256)
     }
 
-    /// Takes a record of a recovery: announced, vetoed or refused.
+    /// Takes a `time_skipped`: nobody could object in that time, so it is not of the day that everybody has.
+    ///
+    /// *Errors*: `field_malformed`.
+    pub fn skipped(&mut self, record: &AuditRecord) -> Result<(), Refusal> {
+        let skipped = Skipped::of(record)?;
+        for announced in self.waiting.values_mut() {
+            announced.effective_at = skipped.put_off(announced.announced_at, announced.effective_at);
+        }
+        Ok(())
+    }
+
+    /// Takes a record of a recovery, announced, vetoed or refused, or of time that does not count for one.
     ///
     /// *Errors*: those of the record's kind; `field_malformed` for a record of something else.
     pub fn take_recovery(&mut self, record: &AuditRecord) -> Result<(), Refusal> {
@@ -182,6 +190,7 @@ impl RosterChain {
             RecordType::RecoveryAnnounced => self.announced(record).map(|_| ()),
             RecordType::RecoveryVetoed => self.vetoed(record).map(|_| ()),
             RecordType::RecoveryRefused => self.refused(record).map(|_| ()),
+            RecordType::TimeSkipped => self.skipped(record),
             _ => Err(malformed("is of something else than a recovery")),
         }
     }

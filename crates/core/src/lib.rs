@@ -22,6 +22,7 @@ pub mod note;
 pub mod operation;
 pub mod page;
 pub mod paseto;
+pub mod passing;
 pub mod reconciliation;
 pub mod record;
 pub mod recovery;

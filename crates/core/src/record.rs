@@ -87,6 +87,8 @@ words!(
         OperationOpened = "operation_opened",
         /// People were told of something that waits for them.
         PageSent = "page_sent",
+        /// The clock went on and the gate had not seen that time pass: it was set forward, or the gate was not running.
+        TimeSkipped = "time_skipped",
         /// Nothing else happened for a while.
         Heartbeat = "heartbeat",
     }

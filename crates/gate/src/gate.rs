@@ -133,7 +133,7 @@ impl Gate {
         // What the wall clock says by itself: only so it is seen that it lies behind what was recorded.
         let recorded = store.last_recorded().await?;
         let wall = Moment { now: clock::wall(), again: None, entropy: entropy::nonce()? };
-        clock::go_on_from(recorded);
+        clock::begin(recorded);
         if wall.now < recorded {
             tracing::warn!(%recorded, wall = %wall.now, "the clock lies behind the last recorded time; time goes on from there");
         }

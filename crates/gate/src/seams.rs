@@ -67,6 +67,8 @@ pub enum Setting {
     TokenTtlS,
     /// What is added to the system's clock. *Unit*: milliseconds.
     ClockMs,
+    /// What has passed besides, by the system's clock and by the machine's own count alike. *Unit*: milliseconds.
+    PassedMs,
     /// Where the gate's clock stands still. *Unit*: milliseconds since 1970.
     ClockAtMs,
 }
@@ -78,6 +80,7 @@ impl Setting {
             Setting::LeaseS => "lease_s",
             Setting::TokenTtlS => "token_ttl_s",
             Setting::ClockMs => "clock_ms",
+            Setting::PassedMs => "passed_ms",
             Setting::ClockAtMs => "clock_at_ms",
         }
     }

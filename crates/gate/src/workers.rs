@@ -47,6 +47,9 @@ pub async fn run(gate: Arc<Gate>) {
             }
         }
         sweep_at = Instant::now() + Duration::from_millis(SWEEP_MS);
+        if let Err(rejection) = follow_clock(&gate).await {
+            report("the clock was set forward and that is not on record; it is not followed", rejection);
+        }
         if let Err(rejection) = gate.record_counted(gate.refusals.due(std::time::Instant::now())).await {
             report("refusals that were counted are not on record", rejection);
         }
@@ -54,6 +57,15 @@ pub async fn run(gate: Arc<Gate>) {
             report("a round of the workers failed; the next one follows", rejection);
         }
     }
+}
+
+/// Puts on record that the clock was set forward, and only then goes by it.
+async fn follow_clock(gate: &Gate) -> Result<(), Rejection> {
+    let Some(skipped_ms) = crate::clock::skipped_ms() else { return Ok(()) };
+    gate.store.skip_time(gate.moment()?, skipped_ms).await?;
+    crate::clock::follow(skipped_ms);
+    tracing::warn!(skipped_ms, "the clock was set forward; recoveries and rests after approvals go on that much longer");
+    Ok(())
 }
 
 async fn beat(gate: &Gate) -> Result<(), Rejection> {

@@ -15,6 +15,7 @@ use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{PersonId, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::passing::Skipped;
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
@@ -40,6 +41,7 @@ pub(crate) struct LedgerWalk {
     minted: u64,
     redeemed: u64,
     last_at: Option<Timestamp>,
+    skipped: Vec<Skipped>,
 }
 
 struct RequestFacts {
@@ -73,6 +75,10 @@ impl LedgerWalk {
     pub(crate) fn take(&mut self, db: &Connection, position: u64, record: &AuditRecord, body: Option<&str>) -> Result<(), VerifyError> {
         self.last_at = Some(record.at);
         let kind = record.record_type;
+        if kind == RecordType::TimeSkipped {
+            self.skipped.push(Skipped::of(record).map_err(unsigned(format!("the record at {position}")))?);
+            return Ok(());
+        }
         if kind == RecordType::RequestCreated {
             return self.request_created(db, position, record, body);
         }
@@ -377,7 +383,7 @@ impl LedgerWalk {
         while let Some(row) = rows.next()? {
             let operation: OperationKey = parsed(row, "operation")?;
             let same = match self.operations.get(&operation) {
-                Some(facts) => same_operation(row, facts, gate, &operation)?,
+                Some(facts) => same_operation(row, facts, (gate, &self.skipped), &operation)?,
                 None => false,
             };
             if !same {

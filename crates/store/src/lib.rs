@@ -37,6 +37,7 @@ mod orphans;
 mod own_tools;
 mod pages;
 mod pages_at_start;
+mod passing;
 mod people;
 mod proposals;
 mod reads;

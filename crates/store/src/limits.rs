@@ -83,6 +83,9 @@ pub const ANSWERS_S: u64 = 24 * 3600;
 /// What else stood on the screen of a decision. *Unit*: bytes. A console sends some hundreds.
 pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
 
+/// Time that nobody saw pass, from which on it is on record. *Unit*: milliseconds. A start in good order takes less.
+pub const SKIPPED_MS_MIN: u64 = 1_000;
+
 /// Rows that one sweep moves, of each kind. *Unit*: rows. The next sweep takes the rest.
 pub const SWEEP_ROWS_MAX: usize = 200;
 

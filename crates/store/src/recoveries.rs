@@ -159,10 +159,10 @@ pub(crate) fn any_waits(log: LogView<'_>) -> Result<bool, StoreError> {
 fn recoveries_on_record(log: LogView<'_>) -> Attempt<RosterChain> {
     let leaves = list(
         log.db,
-        "SELECT leaf FROM records WHERE type IN ('roster_changed', 'recovery_announced', 'recovery_vetoed', 'recovery_refused')
-         ORDER BY position",
+        "SELECT position, leaf FROM records WHERE type IN ('roster_changed', 'recovery_announced', 'recovery_vetoed', 'recovery_refused')
+         UNION ALL SELECT position, leaf FROM records WHERE type = 'time_skipped' ORDER BY position",
         [],
-        |row| row.get::<_, String>(0),
+        |row| row.get::<_, String>("leaf"),
     )?;
     let mut chain = RosterChain::default();
     for leaf in &leaves {
@@ -208,8 +208,8 @@ pub(crate) fn take_effect(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
 
 fn take(tx: &mut Tx<'_>, recovery_sha256: &Digest) -> Attempt<()> {
     let announced = recoveries_on_record(tx.log())?.wait_of(recovery_sha256)?.clone();
-    if tx.now < announced.effective_at() {
-        return refuse(Code::RecoveryTooEarly, format!("the recovery takes effect at {}, not before", announced.effective_at()));
+    if tx.now < announced.effective_at {
+        return refuse(Code::RecoveryTooEarly, format!("the recovery takes effect at {}, not before", announced.effective_at));
     }
     let envelope = announced_envelope(tx, recovery_sha256)?;
     let gate = tx.gate()?;

@@ -57,6 +57,8 @@ CREATE INDEX records_of_invite ON records (json_extract(leaf, '$.claims.invite_s
 -- The chain of rosters is read from its records, not from the columns beside them.
 CREATE INDEX records_of_roster ON records (position)
     WHERE type IN ('roster_changed', 'recovery_announced', 'recovery_vetoed', 'recovery_refused');
+-- What a delay does not count.
+CREATE INDEX records_of_skipped_time ON records (position) WHERE type = 'time_skipped';
 CREATE TRIGGER records_are_kept BEFORE DELETE ON records
     BEGIN SELECT RAISE(ABORT, 'a record is never deleted'); END;
 CREATE TRIGGER leaves_never_change BEFORE UPDATE OF position, leaf ON records

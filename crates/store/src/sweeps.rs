@@ -19,6 +19,7 @@ use crate::on_record::LogView;
 use crate::operations::{self, Change, in_force, look_again_at};
 use crate::orphans::{self, OVER_ORPHANS};
 use crate::pages_at_start;
+use crate::passing;
 use crate::recoveries;
 use crate::requests;
 use crate::roster_changes;
@@ -76,6 +77,7 @@ impl Store {
     pub async fn recover_at_start(&self, moment: Moment) -> Result<usize, StoreError> {
         self.engine
             .write(moment, Rank::Plain, move |tx| {
+                passing::skip_until_start(tx)?;
                 let gate = tx.gate()?;
                 sessions::forget_challenges(tx)?;
                 look_again_in_time(tx)?;

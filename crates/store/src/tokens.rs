@@ -13,6 +13,7 @@ use vidimus_core::ids::RequestId;
 use vidimus_core::json::Json;
 use vidimus_core::limits::TOKEN_TTL_S_MAX;
 use vidimus_core::operation::{NextStep, Operation, OperationInput, OperationKey, OperationState};
+use vidimus_core::passing::ends_at;
 use vidimus_core::record::RecordType;
 use vidimus_core::request::{RequestInput, RequestState, apply};
 use vidimus_core::time::Timestamp;
@@ -26,6 +27,7 @@ use crate::kept;
 use crate::on_record::{LogView, OperationOnRecord};
 use crate::operations::{self, Change, in_force, kill_tokens, lease_end, load_request};
 use crate::own_tools::OwnTool;
+use crate::passing;
 use crate::requests;
 use crate::rows::{Kind, StoredOperation, StoredRequest};
 use crate::sweeps::{attempts_end_at, next_step};
@@ -109,7 +111,8 @@ pub(crate) fn mint_token(tx: &mut Tx<'_>, mint: &Mint) -> Result<MintOutcome, St
         let on_record = tx.log().decisions(&request.request)?;
         // The column finds what is due; the delay is counted from the record of the quorum.
         let delay_s = in_force(&gate, &stored).map_or(0, |row| row.delay_s);
-        let due_at = stored.mint_at.max(on_record.approved_at.map(|at| at.plus_s(delay_s)));
+        let skipped = if delay_s == 0 { Vec::new() } else { passing::on_record(tx.db)? };
+        let due_at = stored.mint_at.max(on_record.approved_at.map(|at| ends_at(at, delay_s, &skipped)));
         if let Some(due_at) = due_at.filter(|due_at| tx.now < *due_at) {
             return Ok(MintOutcome::NotDue(due_at));
         }

@@ -235,7 +235,10 @@ impl Walk<'_> {
         if record.record_type == RecordType::RosterChanged {
             return self.roster_changed(record);
         }
-        if matches!(record.record_type, RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused) {
+        if matches!(
+            record.record_type,
+            RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused | RecordType::TimeSkipped
+        ) {
             return self.recovery(position, record);
         }
         if record.record_type == RecordType::TableChanged {

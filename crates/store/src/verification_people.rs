@@ -1,7 +1,7 @@
 //! Before a gate serves: who was invited, whose keys were handed in, who has a session and which recoveries wait must be what
 //! the log says. An invitation that nobody made would enrol somebody under another's name, a session would ask in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 use vidimus_core::bytes::Digest;
@@ -25,7 +25,7 @@ pub(crate) struct PeopleWalk {
     unopened: BTreeMap<String, Opened>,
     invites: BTreeMap<String, Invited>,
     enrolled: BTreeMap<String, Enrolled>,
-    recoveries: BTreeMap<String, Timestamp>,
+    recoveries: BTreeSet<String>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl PeopleWalk {
             Ok((row.get::<_, String>("session_sha256")?, opened))
         })?;
         let unopened = unopened.into_iter().collect();
-        Ok(PeopleWalk { unopened, invites: BTreeMap::new(), enrolled: BTreeMap::new(), recoveries: BTreeMap::new() })
+        Ok(PeopleWalk { unopened, invites: BTreeMap::new(), enrolled: BTreeMap::new(), recoveries: BTreeSet::new() })
     }
 
     /// Takes the next record of the log.
@@ -82,11 +82,10 @@ impl PeopleWalk {
             RecordType::RequestCreated if record.claim("tool") == Some(ROSTER_CHANGE) => self.proposed(db, position, record),
             RecordType::RosterChanged if self.enrolled.is_empty() => self.founded(position, record),
             RecordType::RecoveryAnnounced => {
-                let effective_at = record.claim("effective_at").and_then(|at| at.parse().ok());
-                let (Some(recovery), Some(effective_at)) = (record.claim("recovery_sha256"), effective_at) else {
-                    return contradicted(format!("the recovery at {position} names no time"));
+                let Some(recovery) = record.claim("recovery_sha256") else {
+                    return contradicted(format!("the recovery at {position} names itself nowhere"));
                 };
-                self.recoveries.insert(recovery.to_owned(), effective_at);
+                self.recoveries.insert(recovery.to_owned());
                 Ok(())
             }
             // No other record invites or enrols anybody.
@@ -196,12 +195,16 @@ impl PeopleWalk {
             Ok((row.get::<_, String>("device_sha256")?, enrolled))
         })?;
         same(&enrolled, &self.enrolled, "an enrolment")?;
-        let waits = |recovery: &str| i64::from(recovery.parse::<Digest>().is_ok_and(|digest| chain.waiting().contains_key(&digest)));
-        let announced = self.recoveries.into_iter().map(|(recovery, at)| (recovery.clone(), (at, waits(&recovery)))).collect();
+        // When one that is over would have taken effect is nobody's any more.
+        let waits =
+            |recovery: &str| recovery.parse().ok().and_then(|digest: Digest| chain.waiting().get(&digest)).map(|it| it.effective_at);
+        let announced =
+            self.recoveries.into_iter().map(|recovery| (recovery.clone(), (waits(&recovery), i64::from(waits(&recovery).is_some()))));
         let recoveries = list(db, "SELECT * FROM recoveries", [], |row| {
-            Ok((row.get::<_, String>("recovery_sha256")?, (time(row, "effective_at")?, row.get::<_, i64>("waiting")?)))
+            let (effective_at, waiting): (_, i64) = (time(row, "effective_at")?, row.get("waiting")?);
+            Ok((row.get::<_, String>("recovery_sha256")?, ((waiting != 0).then_some(effective_at), waiting)))
         })?;
-        same(&recoveries, &announced, "a recovery")
+        same(&recoveries, &announced.collect(), "a recovery")
     }
 }
 

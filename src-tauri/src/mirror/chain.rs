@@ -22,11 +22,12 @@ pub struct KeyTimes {
 
 /// The chain up to here.
 pub fn load(db: &Connection) -> Result<RosterChain, rusqlite::Error> {
-    let mut statement = db.prepare_cached("SELECT sha256, announced_at_ms, admission, waiting FROM recovery")?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?)))?;
+    let mut statement = db.prepare_cached("SELECT sha256, announced_at_ms, effective_at_ms, admission, waiting FROM recovery")?;
+    let rows =
+        statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?, row.get(4)?)))?;
     let (mut waiting, mut ended) = (BTreeMap::new(), BTreeSet::new());
     for row in rows {
-        let (sha256, announced_at_ms, admission, waits): (String, i64, String, bool) = row?;
+        let (sha256, announced_at_ms, effective_at_ms, admission, waits): (String, i64, i64, String, bool) = row?;
         // They were verified before they were stored.
         let Ok(sha256) = sha256.parse::<Digest>() else { continue };
         if !waits {
@@ -34,8 +35,9 @@ pub fn load(db: &Connection) -> Result<RosterChain, rusqlite::Error> {
             continue;
         }
         let admission = parse_canonical(admission.as_bytes(), &Limits::STATEMENT).and_then(|json| admission_from_json(&json));
-        if let (Ok(admission), Ok(announced_at)) = (admission, Timestamp::from_ms(announced_at_ms)) {
-            waiting.insert(sha256, AnnouncedRecovery { admission, announced_at });
+        let times = (Timestamp::from_ms(announced_at_ms), Timestamp::from_ms(effective_at_ms));
+        if let (Ok(admission), (Ok(announced_at), Ok(effective_at))) = (admission, times) {
+            waiting.insert(sha256, AnnouncedRecovery { admission, announced_at, effective_at });
         }
     }
     Ok(RosterChain::resume(read::newest_roster(db)?, waiting, ended))
@@ -46,8 +48,14 @@ pub fn keep(db: &Connection, chain: &RosterChain) -> Result<(), rusqlite::Error>
     for (sha256, announced) in chain.waiting() {
         let admission = admission_to_json(&announced.admission).canonical().unwrap_or_default();
         db.execute(
-            "INSERT OR IGNORE INTO recovery (sha256, announced_at_ms, admission) VALUES (?1, ?2, ?3)",
-            params![sha256.to_string(), announced.announced_at.as_ms(), String::from_utf8_lossy(&admission)],
+            "INSERT INTO recovery (sha256, announced_at_ms, effective_at_ms, admission) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (sha256) DO UPDATE SET effective_at_ms = ?3",
+            params![
+                sha256.to_string(),
+                announced.announced_at.as_ms(),
+                announced.effective_at.as_ms(),
+                String::from_utf8_lossy(&admission)
+            ],
         )?;
     }
     for sha256 in chain.ended() {

@@ -84,7 +84,9 @@ impl Projection {
                 self.touch_outcome(audit);
                 Ok(Ok(()))
             }
-            RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused => self.recovery(db, audit),
+            RecordType::RecoveryAnnounced | RecordType::RecoveryVetoed | RecordType::RecoveryRefused | RecordType::TimeSkipped => {
+                self.recovery(db, audit)
+            }
             RecordType::SessionOpened => chain::note_use(db, audit).map(Ok),
             RecordType::WriteIntended
             | RecordType::InviteCreated

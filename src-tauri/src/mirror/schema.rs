@@ -111,6 +111,7 @@ CREATE INDEX answer_operation ON answer (operation, position);
 CREATE TABLE recovery (
   sha256 TEXT PRIMARY KEY,
   announced_at_ms INTEGER NOT NULL,
+  effective_at_ms INTEGER NOT NULL,
   admission TEXT NOT NULL,
   waiting INTEGER NOT NULL DEFAULT 1 CHECK (waiting IN (0, 1))
 ) STRICT;

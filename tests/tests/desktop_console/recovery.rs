@@ -14,7 +14,7 @@ use crate::scene::{
 };
 
 /// A day and an hour, in the words of the gate's clock.
-const A_DAY_LATER: &str = "clock_ms 90000000";
+const A_DAY_LATER: &str = "passed_ms 90000000";
 const NOTICE: &str = "[data-error='E-KEY-11']";
 
 /// What the notice of the recovery says, which stands in the main window without being asked for.

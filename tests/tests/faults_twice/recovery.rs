@@ -4,12 +4,13 @@ use vidimus_api::call::CallStatus;
 use vidimus_api::log::LogEvent;
 use vidimus_core::bytes::Digest;
 use vidimus_core::limits::RECOVERY_DELAY_S;
+use vidimus_core::passing::Skipped;
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::recovery::Veto;
 use vidimus_core::time::Timestamp;
 use vidimus_tests::approver::{Approver, raw};
 
-use crate::faults::{House, WITHIN, call, pending, refund_args, until};
+use crate::faults::{House, call, pending, refund_args, until};
 
 /// Rosa, who waits to be admitted, the recovery that admits her, and when it was announced.
 async fn announced(house: &House) -> (Approver, Digest, Timestamp) {
@@ -22,19 +23,24 @@ async fn announced(house: &House) -> (Approver, Digest, Timestamp) {
 
 /// The first record of this type.
 async fn recorded(house: &House, record_type: RecordType) -> AuditRecord {
-    let session = house.admin.new_session().await.expect("a session").session;
-    let mut stream = house.admin.gate.with_session(session).log_stream(0).await.expect("a stream");
-    let found = async {
-        loop {
-            if let LogEvent::Record(record) = stream.next().await.expect("an event").expect("an open stream") {
-                let record = AuditRecord::parse(record.leaf.as_bytes()).expect("a record");
-                if record.record_type == record_type {
-                    return record;
-                }
+    recorded_as(house, |record| record.record_type == record_type).await
+}
+
+/// The first record that is so. A session may end with the clock in between.
+async fn recorded_as(house: &House, wanted: impl Fn(&AuditRecord) -> bool) -> AuditRecord {
+    let wanted = &wanted;
+    until("such a record", || async move {
+        let session = house.admin.new_session().await.ok()?.session;
+        let mut stream = house.admin.gate.with_session(session).log_stream(0).await.ok()?;
+        while let LogEvent::Record(record) = stream.next().await.ok()?? {
+            let record = AuditRecord::parse(record.leaf.as_bytes()).expect("a record");
+            if wanted(&record) {
+                return Some(record);
             }
         }
-    };
-    tokio::time::timeout(WITHIN, found).await.unwrap_or_else(|_| panic!("no `{record_type}`"))
+        None
+    })
+    .await
 }
 
 fn stand_at(house: &House, at: Timestamp, ms: i64) {
@@ -131,4 +137,32 @@ async fn a_recovery_is_signed_for_the_keys_and_roles_that_were_named_and_for_no_
         first.envelopes.iter().any(|envelope| Digest::of(envelope.danger_unverified_payload()) == recovery_sha256),
         "what was refused before left an announcement"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_that_the_clock_skipped_is_nobodys_time_to_object() {
+    const DAY_MS: i64 = 86_400_000;
+    let mut house = House::open().await;
+    let (rosa, _, announced_at) = announced(&house).await;
+    house.order(&[&format!("clock_ms {}", DAY_MS + 60_000)]);
+    let is_step = |record: &AuditRecord| Skipped::of(record).is_ok_and(|skipped| skipped.ms >= DAY_MS.unsigned_abs());
+    let skipped = recorded_as(&house, is_step).await;
+    assert!(skipped.at < announced_at.plus_s(3600), "it is on record before the clock is followed: {}", skipped.at);
+    // The clock is followed: a refund of now is over by it no earlier than its own time.
+    let billing = house.agent("billing", &[]);
+    until("the clock being followed", || async {
+        let asked = billing.call(&call("refund", &refund_args(1500), "skipped"), 0).await.ok()?;
+        (asked.waits_until? > announced_at.plus_s(RECOVERY_DELAY_S)).then_some(())
+    })
+    .await;
+    assert!(["key_waiting", "key_unknown"].contains(&refused_session(&rosa).await.as_str()), "a step brought her in");
+    // Nor is the time in which no gate ran.
+    house.kill();
+    house.order(&[&format!("clock_ms {}", 3 * DAY_MS)]);
+    house.start();
+    assert!(["key_waiting", "key_unknown"].contains(&refused_session(&rosa).await.as_str()), "a gate that was down brought her in");
+    // A day that passes is.
+    house.order(&[&format!("clock_ms {}", 3 * DAY_MS), &format!("passed_ms {}", DAY_MS + 120_000)]);
+    let session = until("her session", || async { rosa.new_session().await.ok() }).await;
+    assert_eq!(session.person, rosa.person);
 }

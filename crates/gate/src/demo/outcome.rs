@@ -98,6 +98,7 @@ fn write(transcript: &Transcript, position: u64, leaf: &str, record: &AuditRecor
         | RecordType::EvidenceRecorded
         | RecordType::OperationOpened
         | RecordType::PageSent
+        | RecordType::TimeSkipped
         | RecordType::Heartbeat => "record",
     };
     // For people and scripts that read the transcript: the leaf itself stands in the log.

@@ -7,6 +7,7 @@ use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::{OperationKey, OperationState};
+use vidimus_core::passing::Skipped;
 use vidimus_core::record::AuditRecord;
 use vidimus_core::request::RequestState;
 use vidimus_core::time::Timestamp;
@@ -135,7 +136,7 @@ pub(super) fn same_escalation(row: &Row<'_>, facts: &RequestFacts, gate: &GateSt
 pub(super) fn same_operation(
     row: &Row<'_>,
     facts: &OperationFacts,
-    gate: &GateState,
+    (gate, skipped): (&GateState, &[Skipped]),
     operation: &OperationKey,
 ) -> Result<bool, VerifyError> {
     let result: Option<String> = row.get("result")?;
@@ -156,7 +157,9 @@ pub(super) fn same_operation(
     let members = frozen.members();
     let tool: Name = parsed(row, "tool")?;
     let delay_s = gate.table.row(&tool).filter(|row| row.digest() == members.row_sha256).map(|row| row.delay_s);
-    let due_at = delay_s.zip(optional_time(row, "quorum_at")?).map(|(delay_s, at)| at.plus_s(delay_s));
+    let rests = delay_s.zip(optional_time(row, "quorum_at")?);
+    let is_due_then =
+        rests.is_none_or(|(delay_s, at)| mint_at.is_some_and(|mint_at| could_be_due(mint_at, at, delay_s, skipped, facts.state)));
     Ok(same
         // What is sent is frozen; these are a write's.
         && row.get::<_, Option<String>>("args")?.is_none()
@@ -168,5 +171,18 @@ pub(super) fn same_operation(
         && parsed::<Digest>(row, "payload_sha256")? == Digest::of(frozen.canonical_args())
         && *operation == OperationKey::money(&members.tool, &members.request, &frozen.args_sha256())
         // Under another row than today's it is stale anyway.
-        && (due_at.is_none() || mint_at == due_at))
+        && is_due_then)
+}
+
+/// Whether a delay ends then, by the time that was skipped while it lasted. One that nothing waits for any more was put off no further.
+fn could_be_due(mint_at: Timestamp, began: Timestamp, delay_s: u64, skipped: &[Skipped], state: OperationState) -> bool {
+    let mut ends = began.plus_s(delay_s);
+    let since = skipped.partition_point(|stretch| stretch.from < began);
+    for stretch in &skipped[since..] {
+        if stretch.from >= ends || (mint_at == ends && state != OperationState::Reserved) {
+            break;
+        }
+        ends = stretch.put_off(began, ends);
+    }
+    mint_at == ends
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vidimus_core::bytes::Digest;
 use vidimus_core::ids::PersonId;
 use vidimus_core::json::{Json, Limits, parse};
+use vidimus_core::passing::Skipped;
 use vidimus_core::record::{AuditRecord, RecordType};
 use vidimus_core::roster::{KeyUse, Roster};
 use vidimus_core::sign::PublicKey;
@@ -14,7 +15,7 @@ use vidimus_store::LogRecord;
 use crate::invariants;
 
 /// Everybody has so long to object. *Unit*: seconds; a day.
-const RECOVERY_DELAY_S: u64 = 24 * 3600;
+pub const RECOVERY_DELAY_S: u64 = 24 * 3600;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeySeen {
@@ -47,6 +48,8 @@ pub struct RosterSeen {
     pub ever: BTreeMap<Digest, KeySeen>,
     pub recovery_key: Option<PublicKey>,
     pub waiting: BTreeMap<Digest, RecoverySeen>,
+    /// Time that nobody saw pass.
+    pub skipped: Vec<Skipped>,
     /// Recoveries that never count again.
     pub over: BTreeSet<Digest>,
     /// Who came in by the last recovery.
@@ -74,6 +77,12 @@ fn person_of(json: &Json) -> PersonId {
     text(json, "person").parse().expect("a person's id")
 }
 
+/// How much of the time between two moments is on no record of skipped time. *Unit*: milliseconds.
+pub fn seen_ms(skipped: &[Skipped], from: Timestamp, to: Timestamp) -> i64 {
+    let within = skipped.iter().filter(|stretch| from <= stretch.from && stretch.from.plus_ms(stretch.ms) <= to);
+    to.as_ms() - from.as_ms() - within.map(|stretch| i64::try_from(stretch.ms).expect("small")).sum::<i64>()
+}
+
 impl RosterSeen {
     /// Takes in a record about keys and people. True where another version is in force by it.
     pub fn take(&mut self, record: &LogRecord, leaf: &AuditRecord) -> bool {
@@ -82,6 +91,7 @@ impl RosterSeen {
                 self.changed(record, leaf);
                 return true;
             }
+            RecordType::TimeSkipped => self.skipped.push(Skipped::of(leaf).expect("a stretch of time")),
             RecordType::RecoveryAnnounced => self.announced(leaf),
             RecordType::RecoveryVetoed => self.vetoed(leaf),
             RecordType::RecoveryRefused => self.end(&text(&leaf.claims, "recovery_sha256").parse().expect("a digest")),
@@ -223,9 +233,14 @@ impl RosterSeen {
         self.persons.iter().filter(|(person, seen)| seen.roles.contains(role) && signs(person)).map(|(person, _)| *person).collect()
     }
 
-    /// From when a recovery may take effect.
-    pub fn effective_at(&self, recovery: &Digest) -> Option<Timestamp> {
-        self.waiting.get(recovery).map(|waits| waits.announced_at.plus_s(RECOVERY_DELAY_S))
+    /// How much of the time between two moments somebody was there to see. *Unit*: milliseconds.
+    pub fn seen_ms(&self, from: Timestamp, to: Timestamp) -> i64 {
+        seen_ms(&self.skipped, from, to)
+    }
+
+    /// Since when a recovery waits.
+    pub fn waits_since(&self, recovery: &Digest) -> Option<Timestamp> {
+        self.waiting.get(recovery).map(|waits| waits.announced_at)
     }
 
     /// As if everybody had been told.

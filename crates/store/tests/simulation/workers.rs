@@ -50,6 +50,7 @@ pub async fn serve(world: Rc<World>) {
     look_at_the_ledger(&world);
     // What the wall clock says by itself: only so it is seen that it lies behind what was recorded.
     let wall = world.wall();
+    world.begin_clock();
     if world.at_gate(|store, moment| async move { store.recover_at_start(Moment { now: wall, ..moment }).await }).await.is_err() {
         return;
     }
@@ -77,6 +78,10 @@ pub async fn serve(world: Rc<World>) {
 async fn sweep(world: &Rc<World>) -> Result<(), Cut> {
     if world.defect == Some(Defect::GateNeverSweeps) {
         return Ok(());
+    }
+    if let Some(skipped_ms) = world.skipped_ms() {
+        world.at_gate(|store, moment| async move { store.skip_time(moment, skipped_ms).await }).await?;
+        world.follow_clock(skipped_ms);
     }
     let due = world.at_gate(|store, moment| async move { store.due(moment).await }).await?;
     let Some(store) = world.store() else { return Err(Cut) };

@@ -61,6 +61,8 @@ struct Process {
     commits: Commits,
     /// How far its clock is ahead of the true time, which the machine counts, at the most so far. *Unit*: milliseconds.
     ahead_ms: Cell<i64>,
+    /// How far ahead it goes by what is on record; no bound before the start is. *Unit*: milliseconds.
+    followed_ms: Cell<i64>,
 }
 
 pub struct World {
@@ -297,7 +299,7 @@ impl World {
         let (store, commits) = memory.open().expect("it opens again");
         let recorded = ready(store.last_recorded()).expect("a reading");
         let ahead_ms = Cell::new(recorded.as_ms() - self.tasks.now_ms());
-        *self.process.borrow_mut() = Some(Process { store, commits, ahead_ms });
+        *self.process.borrow_mut() = Some(Process { store, commits, ahead_ms, followed_ms: Cell::new(i64::MAX) });
         self.say(|| "the gate starts".to_owned());
         self.follow();
         self.witness.borrow_mut().reread(self);

@@ -198,6 +198,27 @@ async fn a_row_that_cannot_be_read_does_not_hide_the_others() {
     }
 }
 
+/// The rest after a quorum is time in which somebody could say no.
+#[tokio::test]
+async fn a_delay_is_not_made_shorter_by_a_clock() {
+    let (mut gate, _, bea, cem) = Gate::with_people().await;
+    let wire = r#"{"account":"DE89370400440532013000","amount_minor":4200000,"currency":"EUR"}"#;
+    let (_, request) = gate.wait_for("wire", wire).await;
+    gate.approve(&bea, request, "treasury").await;
+    let operation = gate.approve(&cem, request, "treasury").await.operation.expect("a quorum");
+    let quorum_at = gate.now();
+    gate.advance_s(10);
+    gate.store.skip_time(gate.moment(), 60_000).await.expect("on record");
+    gate.advance_s(60);
+    assert_eq!(gate.mint(operation).await.0, MintOutcome::NotDue(quorum_at.plus_s(90)));
+    assert_eq!(gate.store.due(gate.moment()).await.expect("a sweep").to_mint, [], "nor does the column find it");
+    // Whatever the column says.
+    forge(&mut gate, "UPDATE operations SET mint_at = 0");
+    assert_eq!(gate.mint(operation).await.0, MintOutcome::NotDue(quorum_at.plus_s(90)));
+    gate.advance_s(20);
+    gate.redeem_new_token(operation).await;
+}
+
 /// The delay of a row is counted from the record of its quorum, whatever the column says.
 #[tokio::test]
 async fn a_delay_is_not_made_shorter_by_its_column() {

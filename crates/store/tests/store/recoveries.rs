@@ -124,3 +124,48 @@ async fn no_column_brings_a_recovery_in() {
         assert!(!gate.is_there(&new).await, "{what}");
     }
 }
+
+/// What a clock skips, and what nobody was there to see, is not of the day in which everybody may object.
+#[tokio::test]
+async fn a_day_that_nobody_saw_pass_brings_nobody_in() {
+    let (mut gate, _) = Gate::with_admin().await;
+    let new = gate.approver("Eve Example");
+    gate.invite(&new.name, &["admin"]).await;
+    gate.propose(&new).await;
+    gate.announce(&new, &secret("recovery")).await.expect("announced");
+    let (ten, five) = (10 * 3600, 5 * 3600);
+    gate.advance_s(ten);
+    gate.store.skip_time(gate.moment(), 2 * RECOVERY_DELAY_S * 1000).await.expect("on record");
+    gate.advance_s(2 * DAY_S);
+    gate.sweep().await;
+    assert!(!gate.is_there(&new).await, "a clock that was set forward brought her in");
+    gate.reopen();
+    gate.advance_s(five);
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    gate.advance_s(DAY_S - ten - 1);
+    gate.sweep().await;
+    assert!(!gate.is_there(&new).await, "a gate that was down brought her in");
+    gate.reopen();
+    gate.advance_s(1);
+    gate.sweep().await;
+    assert!(gate.is_there(&new).await, "a day was seen to pass");
+    let skipped = gate.log().await.iter().filter(|record| record.leaf.contains("time_skipped")).count();
+    assert_eq!(skipped, 2);
+    // What comes later leaves it as it is.
+    gate.store.skip_time(gate.moment(), 1000).await.expect("on record");
+    gate.reopen();
+}
+
+#[tokio::test]
+async fn a_start_right_after_the_end_skips_nothing() {
+    let (mut gate, _) = Gate::with_admin().await;
+    let size = gate.size().await;
+    gate.reopen();
+    gate.advance_ms(999);
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    assert!(!gate.told_since(size).await.contains(&"time_skipped".to_owned()));
+    gate.reopen();
+    gate.advance_ms(1000);
+    gate.store.recover_at_start(gate.moment()).await.expect("a start");
+    assert!(gate.told_since(size).await.contains(&"time_skipped".to_owned()));
+}

@@ -47,14 +47,10 @@ impl Projection {
         Ok(Ok(()))
     }
 
-    /// A recovery is announced, vetoed or refused: each as the roster at this position allows.
+    /// A recovery is announced, vetoed or refused, each as the roster at this position allows, or put off by time that nobody saw pass.
     pub(super) fn recovery(&mut self, db: &Connection, audit: &AuditRecord) -> Result<Checked, rusqlite::Error> {
         let mut rosters = chain::load(db)?;
-        let taken = match audit.record_type {
-            RecordType::RecoveryAnnounced => rosters.announced(audit),
-            RecordType::RecoveryVetoed => rosters.vetoed(audit),
-            _ => rosters.refused(audit),
-        };
+        let taken = rosters.take_recovery(audit);
         if let Err(refusal) = taken {
             return Ok(Err(format!("a recovery is not as it was signed ({})", refusal.message)));
         }

@@ -216,7 +216,7 @@ fn recoveries(console: &Console, admin: bool) -> Vec<Element> {
         let list = fact(list, strings::FACT_PERSON, &announced.admission.name);
         let roles: Vec<&str> = announced.admission.roles.iter().map(Name::as_str).collect();
         let list = fact(list, strings::FACT_ROLES, &roles.join(", "));
-        let list = fact(list, strings::FACT_EFFECTIVE, &time::whole(announced.effective_at().as_ms(), &console.zone));
+        let list = fact(list, strings::FACT_EFFECTIVE, &time::whole(announced.effective_at.as_ms(), &console.zone));
         let mut inner = el(Tag::Div)
             .class("inner")
             .child(el(Tag::P).text(strings::RECOVERY_WORDS))

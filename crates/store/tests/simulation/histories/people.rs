@@ -6,6 +6,7 @@ use std::rc::Rc;
 use vidimus_core::decision::DECISION_TYPE;
 use vidimus_core::frozen::ChainLink;
 use vidimus_core::operation::OperationState;
+use vidimus_core::passing::Skipped;
 use vidimus_core::reconciliation::{Answer, RECONCILIATION_TYPE};
 
 use super::History;
@@ -194,7 +195,9 @@ fn runs_for_a_revoked_agent(house: &Rc<House>, broken: bool) {
 fn minted_during_the_delay(house: &Rc<House>, broken: bool) {
     let mut seen = request(house, WIRE);
     seen.approved_at = Some(at(10));
-    invariant_a_token_waits_for_the_delay(&seen, 30, at(if broken { 39 } else { 40 }));
+    invariant_a_token_waits_for_the_delay(&seen, 30, &[], at(if broken { 39 } else { 40 }));
+    let skipped = [Skipped { from: at(20), ms: 60_000 }];
+    invariant_a_token_waits_for_the_delay(&seen, 30, &skipped, at(if broken { 99 } else { 100 }));
 }
 
 fn counts_when_it_is_over(house: &Rc<House>, broken: bool) {

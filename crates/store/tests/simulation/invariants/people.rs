@@ -9,13 +9,14 @@ use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::ids::{Name, PersonId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::OperationState;
+use vidimus_core::passing::Skipped;
 use vidimus_core::reconciliation::{Answer, ReconciliationStatement};
 use vidimus_core::roster::KeyUse;
 use vidimus_core::table::Need;
 use vidimus_core::time::Timestamp;
 
 use crate::provider::Message;
-use crate::roster_seen::RosterSeen;
+use crate::roster_seen::{RosterSeen, seen_ms};
 use crate::witness::{OperationSeen, RequestSeen, Witness};
 
 /// Whether these persons, each in a role, are enough for all needs, each person for one need only: for whatever needs are taken
@@ -159,9 +160,10 @@ pub fn invariant_nobody_works_for_an_agent_that_is_gone(seen: &RequestSeen, revo
     must!(gone.is_none(), "something runs for `{}`, which was revoked since", gone.map_or("", |link| link.agent.as_str()));
 }
 
-pub fn invariant_a_token_waits_for_the_delay(seen: &RequestSeen, delay_s: u64, at: Timestamp) {
-    let due = seen.approved_at.map(|approved| approved.plus_s(delay_s));
-    must!(due.is_some_and(|due| due <= at), "a token is minted before the delay after the quorum is over");
+pub fn invariant_a_token_waits_for_the_delay(seen: &RequestSeen, delay_s: u64, skipped: &[Skipped], at: Timestamp) {
+    let waited_ms = seen.approved_at.map(|approved| seen_ms(skipped, approved, at));
+    let delay_ms = i64::try_from(delay_s * 1000).expect("small");
+    must!(waited_ms.is_some_and(|waited_ms| waited_ms >= delay_ms), "a token is minted before the delay after the quorum was seen to pass");
 }
 
 /// What is decided, and what runs for the first time, is decided and runs while the request lives.

@@ -10,7 +10,7 @@ use vidimus_core::roster::{KeyUse, Roster};
 use vidimus_core::time::Timestamp;
 
 use crate::invariants::{enough, is_own, own_as_it_may_be};
-use crate::roster_seen::{KeySeen, PersonSeen, RosterSeen};
+use crate::roster_seen::{KeySeen, PersonSeen, RECOVERY_DELAY_S, RosterSeen};
 
 /// The roster on record, and the one that the gate works with, are what the signed steps lead to.
 pub fn invariant_the_roster_is_what_was_signed(seen: &RosterSeen, roster: &Roster) {
@@ -49,8 +49,9 @@ pub fn invariant_a_stop_is_its_persons_or_an_admins(seen: &RosterSeen, signer: &
 
 pub fn invariant_a_recovery_is_neither_early_nor_vetoed(seen: &RosterSeen, recovery: &Digest, at: Timestamp) {
     must!(!seen.over.contains(recovery), "a recovery takes effect that was over");
-    let effective_at = seen.effective_at(recovery);
-    must!(effective_at.is_some_and(|effective_at| effective_at <= at), "a recovery takes effect at {at}, which is too early");
+    let day_ms = i64::try_from(RECOVERY_DELAY_S * 1000).expect("small");
+    let waited_ms = seen.waits_since(recovery).map(|since| seen.seen_ms(since, at));
+    must!(waited_ms.is_some_and(|waited_ms| waited_ms >= day_ms), "a recovery takes effect at {at}, after {waited_ms:?} that anybody saw");
 }
 
 /// A recovery is an admission and nothing else: no key falls by it, nobody goes, nobody gains a role but who comes.

@@ -232,6 +232,8 @@ impl Real {
     }
 
     fn restart(&mut self) -> Outcome {
+        // What this process saw pass is on record; what nobody saw is another rule's.
+        self.carry_out(|store, moment| async move { store.heartbeat(moment).await });
         let (store, commits) = self.process.take().expect("a process");
         drop(store);
         self.process = Some(commits.crash().expect("nothing is queued").open().expect("it opens again"));

@@ -4,6 +4,7 @@ use std::future::Future;
 
 use vidimus_core::bytes::Nonce;
 use vidimus_core::time::Timestamp;
+use vidimus_store::limits::SKIPPED_MS_MIN;
 use vidimus_store::{Moment, Store, StoreError};
 
 use super::{Cut, World};
@@ -12,6 +13,9 @@ use crate::house::BEGINNING_MS;
 /// How often the wall clock may be set back. *Unit*: times. A step that a start does not notice hides as much time as passed
 /// since the last record, a minute or so; what a provider remembers longer than its row says must cover that.
 const SET_BACK_MAX: u32 = 2;
+
+/// What the gate's clock may go forward at once without a record. *Unit*: milliseconds.
+const SKIPPED_MS: i64 = SKIPPED_MS_MIN.cast_signed();
 
 impl World {
     /// What the wall clock says by itself.
@@ -26,7 +30,31 @@ impl World {
         let process = self.process.borrow();
         let Some(process) = process.as_ref() else { return wall };
         process.ahead_ms.set(process.ahead_ms.get().max(wall.as_ms() - counted_ms));
-        Timestamp::from_ms(counted_ms + process.ahead_ms.get()).expect("a time")
+        Timestamp::from_ms(counted_ms + process.ahead_ms.get().min(process.followed_ms.get())).expect("a time")
+    }
+
+    /// From here on the gate's clock goes forward at once only as far as that is on record.
+    pub fn begin_clock(&self) {
+        let ahead_ms = self.now().as_ms() - self.tasks.now_ms();
+        if let Some(process) = self.process.borrow().as_ref() {
+            process.followed_ms.set(ahead_ms + SKIPPED_MS);
+        }
+    }
+
+    /// So much is not on record yet.
+    pub fn skipped_ms(&self) -> Option<u64> {
+        self.now();
+        let process = self.process.borrow();
+        let process = process.as_ref()?;
+        let beyond = process.ahead_ms.get().saturating_sub(process.followed_ms.get());
+        u64::try_from(beyond).ok().filter(|beyond| *beyond > 0).map(|beyond| beyond + SKIPPED_MS.unsigned_abs())
+    }
+
+    /// So much is on record.
+    pub fn follow_clock(&self, skipped_ms: u64) {
+        if let Some(process) = self.process.borrow().as_ref() {
+            process.followed_ms.set(process.followed_ms.get() + i64::try_from(skipped_ms).expect("small"));
+        }
     }
 
     /// Sets the wall clock, back and forth.
