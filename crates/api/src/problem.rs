@@ -262,6 +262,7 @@ pub const fn status(code: Code) -> u16 {
         Code::PendingLimitReached
         | Code::AgentRateLimited
         | Code::AgentBytesLimited
+        | Code::PersonRateLimited
         | Code::DecisionsLimitReached
         | Code::AnswersLimitReached => 429,
         Code::ToolUnreachable | Code::ToolFailed | Code::ReferentUnreadable => 502,

@@ -132,6 +132,8 @@ codes! {
     RecoveryNotWaiting = "recovery_not_waiting",
     /// A recovery took effect before everybody had the time to object.
     RecoveryTooEarly = "recovery_too_early",
+    /// So many decisions of a person were refused that the others are counted only.
+    PersonRateLimited = "person_rate_limited",
     /// A recovery was to be signed for other keys or roles than the waiting admission has.
     RecoveryUnconfirmed = "recovery_unconfirmed",
     /// A genesis statement does not hold a first roster.

@@ -143,7 +143,7 @@ impl Gate {
             DecisionOutcome::Stored(receipt) => receipt,
             DecisionOutcome::NotFound => return Ok(None),
             DecisionOutcome::Refused(refusal) => {
-                self.refusals_of_persons.take(&session.person, Instant::now());
+                self.refused_of_person(session, refusal_on_record);
                 return Err(self.with_outcome(session, request, refusal).await?);
             }
         };

@@ -221,6 +221,26 @@ impl Gate {
         Ok(())
     }
 
+    /// Notes that a person's decision or answer was refused by the store: it has taken a place of the log, or is counted.
+    pub fn refused_of_person(&self, session: &Session, on_record: bool) {
+        if on_record {
+            self.refusals_of_persons.take(&session.person, Instant::now());
+        } else {
+            self.refusals_of_persons.count(&session.person, Instant::now());
+        }
+    }
+
+    /// Puts the numbers of persons' refusals that were only counted on record.
+    ///
+    /// *Errors*: a rejection of the gate's own failure.
+    pub async fn record_counted_of_persons(&self, counted: Vec<(PersonId, u64)>) -> Result<(), Rejection> {
+        for (sender, count) in counted {
+            let refused = DecisionRefused { request: None, sender, refusal: refusals::counted_of_person(count) };
+            self.store.refuse_decision(self.moment()?, refused).await?;
+        }
+        Ok(())
+    }
+
     /// Whether anything with an effect may begin: heads are signed as records come, and nobody has named one of another log.
     pub fn may_begin(&self) -> bool {
         self.checkpoints.stand() && !self.store.has_foreign_head()
@@ -232,7 +252,7 @@ impl Gate {
     /// *Errors*: `head_not_signed`, `head_foreign`.
     pub fn refuse_while_unsigned(&self) -> Result<(), Rejection> {
         if self.store.has_foreign_head() {
-            let detail = "somebody who may decide signed over a head that is not of this gate's log: it may have lost records, so nothing with an effect begins; denials and stops count, an operator must compare";
+            let detail = "two persons who may decide signed over heads that are not of this gate's log: it may have lost records, so nothing with an effect begins; denials and stops count, an operator must compare";
             return Err(Rejection::of_face(FaceCode::HeadForeign, detail));
         }
         if self.checkpoints.stand() {

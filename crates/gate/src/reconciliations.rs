@@ -94,7 +94,7 @@ impl Gate {
             ReconciliationOutcome::Stored(receipt) => receipt,
             ReconciliationOutcome::NotFound => return Ok(None),
             ReconciliationOutcome::Refused(refusal) => {
-                self.refusals_of_persons.take(&session.person, Instant::now());
+                self.refused_of_person(session, refusal_on_record);
                 return Err(refusal.into());
             }
         };

@@ -1,4 +1,4 @@
-//! How many refusals of each agent, and of each person, go on record one by one; the others are counted, and the number of an agent's
+//! How many refusals of each agent, and of each person, go on record one by one; the others are counted, and their number
 //! is recorded.
 //!
 //! Only what is refused is bounded: a call that is good passes, however many of the same agent were refused before it.
@@ -94,6 +94,14 @@ impl<K: Eq + Hash + Clone> Refusals<K> {
 pub fn limited() -> Refusal {
     let message = "so many calls of this agent were refused that this one is only counted; correct what the earlier refusals name";
     Refusal::new(Code::AgentRateLimited, message)
+}
+
+/// The one record of a person's refusals that were counted.
+pub fn counted_of_person(count: u64) -> Refusal {
+    Refusal::new(
+        Code::PersonRateLimited,
+        format!("`{count}` refused decisions and answers of this person were counted and have no record each"),
+    )
 }
 
 /// The one record of refusals that were counted.

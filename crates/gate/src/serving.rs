@@ -164,6 +164,9 @@ impl Listening {
         if let Err(rejection) = gate.record_counted(gate.refusals.rest(Instant::now())).await {
             workers::report("refusals that were counted are not on record", rejection);
         }
+        if let Err(rejection) = gate.record_counted_of_persons(gate.refusals_of_persons.rest(Instant::now())).await {
+            workers::report("refusals of persons that were counted are not on record", rejection);
+        }
         signing_ends.cancel();
         let _ = signing.await;
         gate.store.close();

@@ -53,6 +53,9 @@ pub async fn run(gate: Arc<Gate>) {
         if let Err(rejection) = gate.record_counted(gate.refusals.due(std::time::Instant::now())).await {
             report("refusals that were counted are not on record", rejection);
         }
+        if let Err(rejection) = gate.record_counted_of_persons(gate.refusals_of_persons.due(std::time::Instant::now())).await {
+            report("refusals of persons that were counted are not on record", rejection);
+        }
         if let Err(rejection) = round(&gate, &busy, &mut providers).await {
             report("a round of the workers failed; the next one follows", rejection);
         }

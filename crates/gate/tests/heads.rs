@@ -223,17 +223,23 @@ async fn what_was_done_while_the_gate_was_down_is_not_undone_by_an_older_copy() 
     assert!(refused.contains("log_behind_head"), "{refused}");
 }
 
-/// Somebody who may decide has a head that this gate does not know: it may have lost records, what was paid among them.
+/// Two who may decide have a head that this gate does not know: it may have lost records, what was paid among them. One alone stops nobody.
 #[tokio::test(flavor = "multi_thread")]
-async fn once_somebody_signs_over_a_head_that_is_not_of_this_log_nothing_begins_until_the_next_start() {
+async fn once_two_sign_over_a_head_that_is_not_of_this_log_nothing_begins_until_the_next_start() {
     let mut house = House::open().await;
     let admin = house.admin().await;
+    let cat = house.person(&admin, "Cat Example", &[ROLE], 3).await;
     let billing = house.agent("billing", &[]);
     let to_approve = request_of(&billing.call(&refund("first"), 0).await.expect("a pending call"));
     let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
     let mut statement = admin.statement(to_approve, DecisionKind::Approve, ROLE).await.expect("a statement");
     statement.checkpoint.size = 1_000_000_000;
     let refused = admin.hand_in(to_approve, &statement).await.expect_err("a head of another log");
+    assert_eq!(refused.code(), Some("checkpoint_foreign"), "{refused:?}");
+    assert_eq!(ready(&house).await.0, 200, "one person may have invented it");
+    let mut another = cat.statement(to_approve, DecisionKind::Approve, ROLE).await.expect("a statement");
+    another.checkpoint.size = 1_000_000_000;
+    let refused = cat.hand_in(to_approve, &another).await.expect_err("a head of another log");
     assert_eq!(refused.code(), Some("checkpoint_foreign"), "{refused:?}");
     let (status, text) = ready(&house).await;
     assert!(status == 503 && text.contains("\"head_foreign\""), "{status} {text}");

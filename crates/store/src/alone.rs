@@ -6,10 +6,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::error::StoreError;
+use crate::limits::{BUSY_PAUSE_MS, BUSY_TIMEOUT_MS};
+use crate::tx::prepared;
 
 /// How far the writer is with a batch. It holds the connection from [`BEGINS`] on, and SQLite's lock on the database from
 /// [`HOLDS`] on, when it has looked that nobody else had written.
@@ -28,15 +31,30 @@ pub(crate) struct Alone {
 
 impl Alone {
     pub(crate) fn begin(writer: Connection) -> Result<Arc<Alone>, StoreError> {
+        // The wait for somebody else's lock is `batch`'s: SQLite would wait with the connection in its hand.
+        writer.busy_timeout(Duration::ZERO)?;
         let version = data_version(&writer)?;
         Ok(Arc::new(Alone { writer: Mutex::new(writer), version, phase: AtomicU8::new(RESTS), disturbed: AtomicBool::new(false) }))
     }
 
-    /// The connection, for one batch.
+    /// The connection, for one batch, with SQLite's lock on the database. While somebody else has that, it is tried again and again, and
+    /// the connection is free for whoever looks in between.
     pub(crate) fn batch(&self) -> Batch<'_> {
-        let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.phase.store(BEGINS, Ordering::SeqCst);
-        Batch { alone: self, db }
+        let mut left = BUSY_TIMEOUT_MS / BUSY_PAUSE_MS;
+        loop {
+            let db = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            self.phase.store(BEGINS, Ordering::SeqCst);
+            let begun = prepared(&db, "BEGIN IMMEDIATE");
+            let is_held = begun.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::DatabaseBusy);
+            if !is_held || left == 0 {
+                let begun = if is_held { Err(StoreError::Held) } else { begun.map_err(StoreError::from) };
+                return Batch { alone: self, db, begun: Some(begun) };
+            }
+            left -= 1;
+            self.phase.store(RESTS, Ordering::SeqCst);
+            drop(db);
+            std::thread::sleep(Duration::from_millis(BUSY_PAUSE_MS));
+        }
     }
 
     /// Gives the connection back; nobody else knows of it any more.
@@ -87,6 +105,8 @@ impl Alone {
 pub(crate) struct Batch<'a> {
     alone: &'a Alone,
     db: MutexGuard<'a, Connection>,
+    /// Whether the transaction has begun, until that was asked.
+    begun: Option<Result<(), StoreError>>,
 }
 
 impl Batch<'_> {
@@ -94,10 +114,11 @@ impl Batch<'_> {
         &self.db
     }
 
-    /// To be called once the transaction has SQLite's lock.
+    /// To be called before anything else: whether the transaction has SQLite's lock, and nobody else had written.
     ///
-    /// *Errors*: `Disturbed`.
-    pub(crate) fn holds(&self) -> Result<(), StoreError> {
+    /// *Errors*: `Held`, `Disturbed`, those of the database.
+    pub(crate) fn holds(&mut self) -> Result<(), StoreError> {
+        self.begun.take().unwrap_or(Ok(()))?;
         self.alone.compare(&self.db)?;
         self.alone.phase.store(HOLDS, Ordering::SeqCst);
         Ok(())

@@ -194,7 +194,12 @@ fn judge_and_record(
     let judgement = decision::judge(&verified, &case)?;
     let statement = verified.statement();
     not_without_end(statement, &on_record)?;
-    refuse_foreign(tx, &statement.checkpoint, matches!(statement.decision, DecisionKind::Approve | DecisionKind::MoreTime))?;
+    refuse_foreign(
+        tx,
+        &statement.checkpoint,
+        statement.approver,
+        matches!(statement.decision, DecisionKind::Approve | DecisionKind::MoreTime),
+    )?;
     let denial = check_attachments(&verified, decision)?;
     apply(tx, stored, &verified, decision, envelope, judgement, denial)
 }

@@ -351,7 +351,7 @@ impl Writer {
         if let Ok(first) = self.jobs.try_recv() {
             let batch = self.gather(first);
             let alone = Arc::clone(&self.alone);
-            self.transact(&alone.batch(), &mut { batch }, &mut Vec::new())?;
+            self.transact(&mut alone.batch(), &mut { batch }, &mut Vec::new())?;
         }
         let db = Arc::into_inner(self.alone).ok_or(StoreError::Closed)?.into_writer();
         if !db.is_autocommit() {
@@ -367,10 +367,10 @@ impl Writer {
         }
         let mut settles = Vec::with_capacity(jobs.len());
         let alone = Arc::clone(&self.alone);
-        let batch = alone.batch();
+        let mut batch = alone.batch();
         let changes = batch.db().total_changes();
         let committed =
-            self.transact(&batch, &mut jobs, &mut settles).and_then(|sealed| Ok(prepared(batch.db(), "COMMIT").map(|()| sealed)?));
+            self.transact(&mut batch, &mut jobs, &mut settles).and_then(|sealed| Ok(prepared(batch.db(), "COMMIT").map(|()| sealed)?));
         match committed {
             Ok(sealed) => {
                 let changed = batch.db().total_changes() > changes;
@@ -404,7 +404,9 @@ impl Writer {
     /// Takes no more use cases.
     fn fail(&mut self, error: &StoreError) {
         let first = self.failed.send_if_modified(|failed| !std::mem::replace(failed, true));
-        if !matches!(error, StoreError::Disturbed) {
+        if matches!(error, StoreError::Held) {
+            tracing::error!(code = "ledger_held", "{error}");
+        } else if !matches!(error, StoreError::Disturbed) {
             tracing::error!(error = error as &dyn std::error::Error, "a commit failed; the store takes no more use cases");
         } else if first {
             report_disturbed();
@@ -413,11 +415,10 @@ impl Writer {
     }
 
     /// Carries a batch out inside one transaction, which is left open for the commit.
-    fn transact(&mut self, batch: &Batch<'_>, jobs: &mut VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Sealed, StoreError> {
-        let db = batch.db();
-        prepared(db, "BEGIN IMMEDIATE")?;
+    fn transact(&mut self, batch: &mut Batch<'_>, jobs: &mut VecDeque<Job>, settles: &mut Vec<Settle>) -> Result<Sealed, StoreError> {
         // Before anything is believed.
         batch.holds()?;
+        let db = batch.db();
         let mut staging = Staging::begin(db)?;
         let found = sealing::found(db, staging.head_before())?;
         if !self.leads_on(&found) {

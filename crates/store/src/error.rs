@@ -24,6 +24,11 @@ pub enum StoreError {
         "ledger_disturbed: somebody else wrote into the database while the gate had it; the gate takes and tells nothing more and ends. Find out who, then start it again: it compares the database with its log"
     )]
     Disturbed,
+    /// Somebody else has had the lock on the database for as long as anything waits.
+    #[error(
+        "ledger_held: somebody else has a transaction open on the database and has had it for 5 s, so nothing can be recorded; the gate takes nothing more and ends. End that transaction, then start the gate again"
+    )]
+    Held,
     /// The store is closing.
     #[error("the store is closed")]
     Closed,
@@ -58,7 +63,7 @@ impl StoreError {
                         | rusqlite::Error::Utf8Error(..)
                 )
             ),
-            StoreError::Failed | StoreError::Disturbed | StoreError::Closed | StoreError::NotInitialised => false,
+            StoreError::Failed | StoreError::Disturbed | StoreError::Held | StoreError::Closed | StoreError::NotInitialised => false,
         }
     }
 

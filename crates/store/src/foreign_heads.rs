@@ -1,36 +1,48 @@
 //! Heads that people name when they sign. Every console keeps a copy of the log and signs over the newest head that it has
 //! verified; one that is not of this log says that this gate has lost records, or is not alone. Whoever has lost records may
-//! have lost what was paid, so nothing with an effect begins from then on, until somebody has looked and starts the gate again.
+//! have lost what was paid, so once two persons have said so nothing with an effect begins, until somebody has looked and starts the gate
+//! again. What one person signs can be invented: it counts for nothing that they give, is on record, and stops nobody else.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use vidimus_core::bytes::Digest;
 use vidimus_core::code::Code;
 use vidimus_core::decision::CheckpointRef;
+use vidimus_core::ids::PersonId;
 use vidimus_core::tree::{Frontier, Node};
 
 use crate::error::StoreError;
+use crate::limits::FOREIGN_HEAD_PERSONS;
 use crate::log::{Head, read_node};
 use crate::tx::{Attempt, Tx, refuse};
 
-/// Whether such a head was named since the start. Once seen, it stays.
+/// Who has named such a head since the start. Once said, it stays.
 #[derive(Clone, Default)]
-pub(crate) struct ForeignHead(Arc<AtomicBool>);
+pub(crate) struct ForeignHead(Arc<Mutex<BTreeSet<PersonId>>>);
 
 impl ForeignHead {
+    /// Whether so many persons have that nobody can have invented it alone.
     pub(crate) fn is_seen(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= FOREIGN_HEAD_PERSONS
     }
 
-    pub(crate) fn see(&self, checkpoint: &CheckpointRef) {
-        if !self.0.swap(true, Ordering::AcqRel) {
+    pub(crate) fn see(&self, checkpoint: &CheckpointRef, person: PersonId) {
+        let mut persons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !persons.insert(person) {
+            return;
+        }
+        let (size, root) = (checkpoint.size, checkpoint.root);
+        if persons.len() < FOREIGN_HEAD_PERSONS {
+            tracing::warn!(code = "checkpoint_foreign", %person, size, %root, "somebody signed over a head that is not of this log; compare both");
+        } else {
             tracing::error!(
                 code = "head_foreign",
-                size = checkpoint.size,
-                root = %checkpoint.root,
-                "somebody who may decide signed over a head that is not of this log; nothing with an effect begins any more"
+                %person,
+                size,
+                %root,
+                "another person signed over a head that is not of this log; nothing with an effect begins any more"
             );
         }
     }
@@ -39,11 +51,11 @@ impl ForeignHead {
 /// The head under a statement must be one of this log. Whoever takes permission away is heard all the same.
 ///
 /// *Errors*: `checkpoint_foreign` where `gives` is true.
-pub(crate) fn refuse_foreign(tx: &Tx<'_>, checkpoint: &CheckpointRef, gives: bool) -> Attempt<()> {
+pub(crate) fn refuse_foreign(tx: &Tx<'_>, checkpoint: &CheckpointRef, person: PersonId, gives: bool) -> Attempt<()> {
     if is_of_log(tx.db, tx.head_before(), checkpoint)? {
         return Ok(());
     }
-    tx.see_foreign_head(checkpoint);
+    tx.see_foreign_head(checkpoint, person);
     if !gives {
         return Ok(());
     }

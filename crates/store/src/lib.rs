@@ -161,7 +161,7 @@ impl Store {
         self.engine.is_disturbed()
     }
 
-    /// Whether somebody who may decide has signed over a head that is not of this log: nothing with an effect begins any more.
+    /// Whether two persons who may decide have signed over heads that are not of this log: nothing with an effect begins any more.
     pub fn has_foreign_head(&self) -> bool {
         self.engine.has_foreign_head()
     }

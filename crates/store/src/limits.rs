@@ -31,8 +31,12 @@ pub const READER_CACHE_KIB: i64 = 8 * 1024;
 /// Connections that only read. *Unit*: connections. More than the cores of a small machine help nobody.
 pub const READERS_MAX: usize = 4;
 
-/// How long a statement waits for a lock. *Unit*: milliseconds. Only a reader meeting a log reset ever waits.
+/// How long a statement, and the writer, wait for a lock. *Unit*: milliseconds. A reader meets a log reset, the writer somebody else's
+/// transaction; leases of 30 s must outlast it.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
+
+/// Between two attempts of the writer at a lock that somebody else has. *Unit*: milliseconds.
+pub const BUSY_PAUSE_MS: u64 = 5;
 
 /// How long a use case that goes along with others waits for them. *Unit*: milliseconds. Then it has a commit of its own.
 pub const ALONG_MS: u64 = 5;
@@ -82,6 +86,10 @@ pub const ANSWERS_S: u64 = 24 * 3600;
 
 /// What else stood on the screen of a decision. *Unit*: bytes. A console sends some hundreds.
 pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Persons who have signed over a head that is not of this log, after which nothing with an effect begins. *Unit*: persons. One alone may
+/// have invented it.
+pub const FOREIGN_HEAD_PERSONS: usize = 2;
 
 /// Time that nobody saw pass, from which on it is on record. *Unit*: milliseconds. A start in good order takes less.
 pub const SKIPPED_MS_MIN: u64 = 1_000;

@@ -176,7 +176,7 @@ fn judge_and_record(
     let subject = made.subject()?;
     let judgement = judge(tx, stored, &on_record, &subject, &verified, roster)?;
     not_without_end(tx, stored, &verified.statement().approver)?;
-    refuse_foreign(tx, &verified.statement().checkpoint, true)?;
+    refuse_foreign(tx, &verified.statement().checkpoint, verified.statement().approver, true)?;
     let evidence = check_evidence(&verified, sent)?;
     use_challenge(tx, &verified.statement().challenge)?;
     // Whoever answers for it reads the answers of the others.

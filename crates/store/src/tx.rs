@@ -7,7 +7,7 @@ use vidimus_core::bytes::{Digest, Nonce, Salt, tagged};
 use vidimus_core::code::{Code, Refusal};
 use vidimus_core::decision::CheckpointRef;
 use vidimus_core::dsse::Envelope;
-use vidimus_core::ids::{Name, RequestId};
+use vidimus_core::ids::{Name, PersonId, RequestId};
 use vidimus_core::json::Json;
 use vidimus_core::operation::OperationKey;
 use vidimus_core::record::{AuditRecord, Body, RecordType};
@@ -273,8 +273,8 @@ impl<'b> Tx<'b> {
     }
 
     /// Nothing with an effect begins any more.
-    pub(crate) fn see_foreign_head(&self, checkpoint: &CheckpointRef) {
-        self.cache.foreign_head.see(checkpoint);
+    pub(crate) fn see_foreign_head(&self, checkpoint: &CheckpointRef, person: PersonId) {
+        self.cache.foreign_head.see(checkpoint, person);
     }
 
     /// Runs a statement and tells how many rows it changed.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::MirrorFault;
 
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// What was verified: it is never changed.
 const COPY: &str = "

@@ -137,3 +137,25 @@ async fn who_reads_copies_or_moves_the_log_file_is_no_writer() {
     assert!(!gate.store.is_disturbed());
     gate.store.verify(Some(head)).await.expect("untouched");
 }
+
+/// Somebody who only has the lock, and writes nothing: the writer waits, and nobody else for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_holds_the_lock_keeps_nobody_from_reading_and_ends_the_gate_in_the_end() {
+    let (gate, ..) = busy().await;
+    let other = other(&gate);
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let (store, moment) = (gate.store.clone(), gate.moment());
+    let writing = tokio::spawn(async move { store.heartbeat(moment).await });
+    for _ in 0..200 {
+        gate.store.requests(None, None, names(&["auditor"])).await.expect("a reading");
+        gate.store.undisturbed().expect("nobody wrote");
+        gate.store.identity().await.expect("a reading");
+    }
+    assert!(!writing.is_finished(), "the readings waited for the writer");
+    other.execute_batch("ROLLBACK; BEGIN IMMEDIATE; ROLLBACK").expect("given back");
+    assert!(matches!(writing.await.expect("no panic"), Ok(())), "what waited is recorded");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    assert!(matches!(gate.store.heartbeat(gate.moment()).await, Err(StoreError::Failed)), "not for ever");
+    tokio::time::timeout(Duration::from_secs(5), gate.store.stopped()).await.expect("everybody is told");
+    assert!(!gate.store.is_disturbed(), "nothing was written");
+}

@@ -59,10 +59,16 @@ async fn an_approval_over_a_foreign_head_counts_for_nothing_and_is_remembered() 
         assert!(!gate.store.has_foreign_head());
         let decision = gate.decision(&bea, request, DecisionKind::Approve, ROLE, &twist).await;
         assert_eq!(refused_decision(gate.record(decision).await), Code::CheckpointForeign, "{head:?}");
+        // However often one person says so: they may have invented it.
+        let again = gate.decision(&bea, request, DecisionKind::Approve, ROLE, &twist).await;
+        assert_eq!(refused_decision(gate.record(again).await), Code::CheckpointForeign, "{head:?}");
+        assert!(!gate.store.has_foreign_head());
+        let another = gate.decision(&cem, request, DecisionKind::Approve, ROLE, &twist).await;
+        assert_eq!(refused_decision(gate.record(another).await), Code::CheckpointForeign, "{head:?}");
         assert!(gate.store.has_foreign_head());
         assert_eq!(gate.view(request).await.state, RequestState::Pending);
         let told = gate.log().await.iter().filter(|record| record.leaf.contains("checkpoint_foreign")).count();
-        assert_eq!(told, 1, "it is on record, with the person who signed");
+        assert_eq!(told, 3, "each is on record, with the person who signed");
         // The store itself goes on, so that what takes permission away is heard.
         assert!(matches!(gate.decide(&cem, request, DecisionKind::Deny, ROLE).await, DecisionOutcome::Recorded(_)));
         count += 1;
@@ -72,12 +78,15 @@ async fn an_approval_over_a_foreign_head_counts_for_nothing_and_is_remembered() 
 
 #[tokio::test]
 async fn a_denial_over_a_foreign_head_counts_and_is_remembered() {
-    let (gate, _, bea, _) = Gate::with_people().await;
+    let (gate, _, bea, cem) = Gate::with_people().await;
     let (_, request) = gate.refund("1").await;
     let head = foreign(&gate).await.swap_remove(1);
     let denial = gate.decision(&bea, request, DecisionKind::Deny, ROLE, &|statement| statement.checkpoint = head).await;
     assert!(matches!(gate.record(denial).await, DecisionOutcome::Recorded(_)));
     assert_eq!(gate.view(request).await.state, RequestState::Denied);
+    let (_, next) = gate.refund("2").await;
+    let denial = gate.decision(&cem, next, DecisionKind::Deny, ROLE, &|statement| statement.checkpoint = head).await;
+    assert!(matches!(gate.record(denial).await, DecisionOutcome::Recorded(_)));
     assert!(gate.store.has_foreign_head());
 }
 
@@ -94,6 +103,9 @@ async fn an_answer_over_a_foreign_head_counts_for_nothing() {
     gate.store.due(gate.moment()).await.expect("a sweep");
     let head = foreign(&gate).await.swap_remove(3);
     let sent = signed(&gate, &bea, operation, Said::StillUnknown, "treasury", &|statement| statement.checkpoint = head).await;
+    assert_eq!(refused(&gate, sent).await, Code::CheckpointForeign);
+    assert!(!gate.store.has_foreign_head());
+    let sent = signed(&gate, &cem, operation, Said::StillUnknown, "treasury", &|statement| statement.checkpoint = head).await;
     assert_eq!(refused(&gate, sent).await, Code::CheckpointForeign);
     assert!(gate.store.has_foreign_head());
 }
