@@ -344,7 +344,7 @@ async fn posted(house: &House, bearer: &str, path: &str, body: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_leaves_so_many_refusals_on_record_and_decides_all_the_same() {
-    let house = House::open().await;
+    let mut house = House::open().await;
     let admin = house.admin().await;
     let reader = house.person(&admin, "Rae Example", &["reader"], 9).await;
     let billing = house.agent("billing", &[]);
@@ -370,4 +370,11 @@ async fn a_person_leaves_so_many_refusals_on_record_and_decides_all_the_same() {
     let kept = refused(&all) - 1;
     assert!((most..=most + again).contains(&kept), "{kept}");
     assert_eq!(denied.state, vidimus_core::request::RequestState::Denied);
+    // The others are counted, and their number is on record at the end.
+    house.end();
+    house.start();
+    let admin = admin.at(&house.url).await.expect("a session");
+    let counted = |leaves: &[String]| leaves.iter().filter(|leaf| leaf.contains("person_rate_limited")).count();
+    let all = leaves(&admin, |leaves| counted(leaves) > 0).await;
+    assert!((1..=2).contains(&counted(&all)), "{} records of what was counted", counted(&all));
 }

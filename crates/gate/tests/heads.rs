@@ -191,7 +191,8 @@ async fn an_older_copy_put_back_after_a_kill_never_pays_twice() {
         backup.execute("VACUUM INTO ?1", [copy.display().to_string()]).expect("a copy");
         drop(backup);
         fs::write(&orders, format!("kill {}\n", seam.as_str())).expect("own file");
-        admin.hand_in(request, &statement).await.expect_err("the gate dies");
+        // Whether it was told before the gate dies is a race of the answer with the provider's.
+        let _ = admin.hand_in(request, &statement).await;
         house.process().wait(WITHIN).expect("the gate ends at the seam");
         fs::write(&orders, "").expect("own file");
         for left in ["gate.db-wal", "gate.db-shm"] {
