@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 use vidimus_core::decision;
 use vidimus_core::frozen::FrozenRequest;
 use vidimus_core::json::Json;
-use vidimus_core::record::{AuditRecord, RecordType};
+use vidimus_core::record::AuditRecord;
 use vidimus_core::roster::Roster;
 use vidimus_core::statement::Genesis;
 use vidimus_core::table::Table;
