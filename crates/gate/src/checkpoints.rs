@@ -12,8 +12,9 @@ use vidimus_core::checkpoint::{self, Checkpoint};
 use vidimus_core::code::Refusal;
 use vidimus_core::ids::GateId;
 use vidimus_core::sign::PublicKey;
+use vidimus_core::time::Timestamp;
 use vidimus_core::tree::verify_consistency;
-use vidimus_store::{Head, Store, StoreError, StoredCheckpoint, VerifyError};
+use vidimus_store::{Head, Moment, Store, StoreError, StoredCheckpoint, VerifyError};
 
 use crate::entropy::NoEntropy;
 use crate::gate::moment;
@@ -109,7 +110,9 @@ impl Checkpoints {
         store.verify(behind).await?;
         let signed = sign(keys, head)?;
         head_file.write(&signed.note)?;
-        keep(store, &signed)?.await?;
+        // At no time of its own: until the start has looked how long nobody was there, nothing may say that it is later.
+        let at_no_time = Moment { now: Timestamp::MIN, again: None, ..moment()? };
+        keep(store, &signed, at_no_time).await?;
         Ok(Checkpoints {
             kept: watch::Sender::new(signed.size),
             newest: watch::Sender::new(Arc::new(signed)),
@@ -232,7 +235,7 @@ impl Checkpoints {
     /// Hands a head to the ledger, in the order in which they are signed.
     fn keep(&self, store: &Store, signed: Signed, keeping: &mut JoinSet<()>) {
         let kept = self.kept.clone();
-        match keep(store, &signed) {
+        match moment().map(|moment| keep(store, &signed, moment)) {
             Ok(keeps) => drop(keeping.spawn(async move {
                 match keeps.await {
                     Ok(()) => drop(kept.send_if_modified(|size| signed.size > std::mem::replace(size, signed.size.max(*size)))),
@@ -267,7 +270,7 @@ fn sign(keys: &Keys, head: Head) -> Result<Signed, HeadError> {
 }
 
 /// Queues the ledger's copy of a head; the future ends when it is durable.
-fn keep(store: &Store, signed: &Signed) -> Result<impl Future<Output = Result<(), StoreError>> + Send + use<>, HeadError> {
+fn keep(store: &Store, signed: &Signed, moment: Moment) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
     let kept = StoredCheckpoint { size: signed.size, note: signed.note.clone() };
-    Ok(store.store_checkpoint(moment()?, kept))
+    store.store_checkpoint(moment, kept)
 }
