@@ -41,6 +41,11 @@ async fn metric(house: &House, name: &str) -> u64 {
     line.parse().expect("a number")
 }
 
+/// Waits until a head covers all that is on record: nobody is asked to sign about what no head covers, not even a no.
+async fn all_covered(house: &House) {
+    until("a head over all", async || (metric(house, "vidimus_head_uncovered_records").await == 0).then_some(())).await;
+}
+
 /// Leaves records that no head can cover, and waits until the gate has seen that.
 async fn notice(house: &House) {
     let added = house.command(&["agent", "add", "support", "--no-owner"]);
@@ -92,6 +97,7 @@ async fn while_no_head_can_be_written_nothing_begins_and_people_can_say_no() {
     let billing = house.agent("billing", &[]);
     let to_approve = request_of(&billing.call(&refund("first"), 0).await.expect("a pending call"));
     let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
+    all_covered(&house).await;
     let blocked = house.data_path().join("keys/head.new");
     until("a folder in the way", async || {
         // The spare one, as it was left; the gate may be making it anew.
@@ -151,6 +157,7 @@ async fn a_full_disk_and_one_that_cannot_be_written_are_the_same() {
         let billing = AgentClient::new(&house.url, credential).expect("a client");
         let to_approve = request_of(&billing.call(&refund("first"), 0).await.expect("a pending call"));
         let to_deny = request_of(&billing.call(&other("second", 200), 0).await.expect("a pending call"));
+        all_covered(&house).await;
         let filler = seen_by_the_gate(&mut house).join("filler");
         if full {
             // The spare one has its place on a full disk: only without it nothing more fits.

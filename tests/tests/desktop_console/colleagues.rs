@@ -98,7 +98,7 @@ async fn typed_text_stays(scene: &mut Scene, kim: &Console, agent: &AgentClient)
     kim.give_reason(REASON).await?;
     for theme in ["dark", "light"] {
         kim.main().await?;
-        let settings = json!({ "theme": theme, "notification_privacy": "guarded", "version": "", "build": "" });
+        let settings = json!({ "theme": theme, "notification_privacy": "guarded", "quiet_hours": null, "autostart": false, "version": "", "build": "" });
         invoke(kim, "save_settings", json!({ "settings": settings })).await??;
         on(kim, &request).await?;
         kim.settled().await?;
