@@ -108,8 +108,9 @@ async fn enrolment(scene: &Scene, console: &Console, gallery: &mut Gallery) -> O
     gallery.look(scene, console, "enrolment-3").await?;
     console.driver.click("#confirm").await?;
     console.driver.wait_for("[data-part=enrolled]").await?;
-    let top = console.driver.text("[data-part=top]").await?;
-    check(top.contains("Gate: connected") && top.contains("(active)"), || format!("after enrolling the bar says: {top}"))?;
+    // The first connection with the new key follows the words that it is enrolled.
+    let top = console.driver.wait_for_text("[data-part=top]", "Gate: connected").await?;
+    check(top.contains("(active)"), || format!("after enrolling the bar says: {top}"))?;
     gallery.look(scene, console, "enrolment-done").await?;
     Ok(console.leave_by("#close").await?)
 }
