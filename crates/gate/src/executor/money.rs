@@ -150,13 +150,13 @@ async fn send(
         credential,
         timeout_s: http.timeout_s,
     };
+    // The last look before the first byte: a worker that was paused here has lost its right to send.
+    if now() >= lease_until {
+        return Reply::NothingSent { detail: "the lease ran out before anything was sent".to_owned() };
+    }
     pass(Seam::BeforeSend);
     if let Some(error) = ledger.and_then(|ledger| ledger.undisturbed().err()) {
         return Reply::NothingSent { detail: format!("nothing was sent: {error}") };
-    }
-    // The last look before the first byte: a worker that was paused anywhere before has lost its right to send.
-    if now() >= lease_until {
-        return Reply::NothingSent { detail: "the lease ran out before anything was sent".to_owned() };
     }
     outbound.send(outgoing).await
 }
