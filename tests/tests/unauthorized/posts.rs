@@ -336,7 +336,7 @@ async fn every_bad_answer_to_an_unknown_outcome_gets_its_own_code_and_a_record()
             .code(),
     );
     let late = sue.answer(other, Said::Happened, role).await.expect("a challenge");
-    house.order(&["clock_ms 300000"]);
+    house.order(&["passed_ms 300000"]);
     told.push(
         post(&path(&other.to_string()), &session, answer_body(&text_of(&late.statement.sign(&sue.approval).expect("signed")), &late))
             .await
@@ -437,7 +437,7 @@ async fn every_bad_decision_that_takes_back_stops_or_prolongs_gets_its_own_code_
     told.push(post(&path, &session, in_body(&text_of(&replayed.sign(&bea.approval).expect("signed")))).await.code());
     // Too late by the gate's clock, and by a key that is stopped meanwhile.
     let late = bea.statement(first, DecisionKind::MoreTime, role).await.expect("a statement");
-    house.order(&["clock_ms 300000"]);
+    house.order(&["passed_ms 300000"]);
     told.push(post(&path, &session, in_body(&text_of(&late.sign(&bea.approval).expect("signed")))).await.code());
     let stopped = bea.statement(first, DecisionKind::MoreTime, role).await.expect("a statement");
     bea.stop(bea.person, vec![bea.approval.public().digest()], &bea.device).await.expect("stopped");

@@ -161,7 +161,7 @@ async fn every_bad_session_statement_gets_its_own_code_and_a_record() {
     told.push(send(&house.url, 300, "/v1/sessions", body).await.code);
     // And one that comes too late.
     let late = session_statement(&house.admin).await.sign(device).expect("signed");
-    house.order(&["clock_ms 3600000"]);
+    house.order(&["passed_ms 3600000"]);
     told.push(send(&house.url, 301, "/v1/sessions", format!(r#"{{"envelope":{}}}"#, raw(&late).expect("an envelope").get())).await.code);
     house.order(&[]);
     assert!(told[told.len() - 2..].iter().all(|code| ["challenge_replayed", "challenge_invalid"].contains(&code.as_str())), "{told:?}");
