@@ -80,6 +80,12 @@ async fn killed_at_random_no_effect_is_made_twice() {
 
 /// Drives every call to its end: what is told fits the provider's count, which is one at most.
 async fn all_ended(house: &House, credentials: &[(Subject, String)], upto: usize) {
+    // What waits from before the last kill is decided first: an agent has so many waiting and no more.
+    for (subject, credential) in credentials {
+        for number in 1..=upto {
+            go_on(house, AgentClient::new(&house.url, credential).expect("a client"), *subject, number).await;
+        }
+    }
     let mut told = JoinSet::new();
     for (subject, credential) in credentials {
         for number in 1..=upto {
